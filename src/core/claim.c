@@ -1,0 +1,180 @@
+/* core/claim.c — what a consumer says of the messages it was given.
+ *
+ * A claim names an id and, if the consumer knows it, a token. It counts only for the current delivery of the
+ * message, and only from its holder; anything else is LOST and changes nothing (S4.11, B5). */
+#include "core/group_private.h"
+
+#include "base/cleanup.h"
+
+#include <assert.h>
+
+/* One verb of a consumer: what it needs, what it does, whether success is answered. */
+typedef struct verb {
+    void (*apply)(sl_group *group, sl_message *message, const struct verb *how);
+    bool settles; /* counts on an ended lease, and for an heir; is answered with SETTLED */
+    const sl_nack *nack;
+    uint64_t lease_ns;
+} verb;
+
+/* The heir of a call that died before the server did may settle what that call held. */
+static bool is_heir(const sl_group *group, const sl_consumer *consumer, const sl_message *message)
+{
+    const sl_consumer *const holder = sl_consumer_find(group, message->lease.holder);
+
+    return holder != NULL && holder->state == SL_CONSUMER_AWAY && holder->heir == consumer->id;
+}
+
+static bool counts(const sl_group *group, const sl_consumer *consumer, const sl_message *message,
+                   const sl_claim *claim, bool settles)
+{
+    if (!sl_uuid_equal(message->id, claim->id))
+        return false;
+    if (!settles)
+        return message->index == SL_INDEX_HELD && sl_lease_is(&message->lease, consumer->id, claim->token);
+    return sl_lease_is(&message->lease, consumer->id, claim->token) ||
+           (sl_lease_is(&message->lease, message->lease.holder, claim->token) &&
+            is_heir(group, consumer, message));
+}
+
+/* Ids may repeat: a live lease goes before one that ended, then the older one. */
+static bool better(const sl_message *a, const sl_message *b)
+{
+    const bool a_live = a->index == SL_INDEX_HELD, b_live = b->index == SL_INDEX_HELD;
+
+    return a_live != b_live ? a_live : a->lease.token < b->lease.token;
+}
+
+static sl_message *find(const sl_group *group, const sl_consumer *consumer, const sl_claim *claim,
+                        bool settles)
+{
+    const uint64_t hash = sl_hash(group->seed, claim->id.bytes, sizeof claim->id.bytes);
+    sl_message *best = NULL;
+
+    for (sl_map_node *node = sl_map_find(&group->ids, hash); node != NULL; node = sl_map_next(node)) {
+        sl_message *const message = SL_CONTAINER_OF(node, sl_message, by_id);
+        if (counts(group, consumer, message, claim, settles) && (best == NULL || better(message, best)))
+            best = message;
+    }
+    return best;
+}
+
+static void answer(sl_group *group, const sl_consumer *consumer, sl_uuid id, bool lost)
+{
+    if (lost) {
+        group->lost++;
+        sl_group_emit(group,
+                      &(sl_effect){ .kind = SL_EFFECT_LOST, .lost = { .consumer = consumer->id, .id = id } });
+    } else {
+        sl_group_emit(group, &(sl_effect){ .kind = SL_EFFECT_SETTLED,
+                                           .settled = { .consumer = consumer->id, .id = id } });
+    }
+}
+
+static void claim_one(sl_group *group, sl_consumer *consumer, const sl_claim *claim, const verb *how)
+{
+    sl_message *const message = find(group, consumer, claim, how->settles);
+    sl_consumer *holder;
+
+    if (message == NULL) {
+        answer(group, consumer, claim->id, true);
+        return;
+    }
+    holder = sl_consumer_find(group, message->lease.holder);
+    how->apply(group, message, how);
+    if (!how->settles)
+        return;
+    answer(group, consumer, claim->id, false);
+    sl_consumer_lease_over(group, holder);
+}
+
+static sl_err claim_all(sl_group *group, uint64_t consumer_id, const sl_claim *claims, uint32_t claim_count,
+                        const verb *how, uint64_t now_ns)
+{
+    sl_consumer *consumer;
+    sl_err err = SL_ERR_NO_CONSUMER;
+
+    sl_group_enter(group, now_ns);
+    consumer = sl_consumer_find(group, consumer_id);
+    if (consumer != NULL && consumer->state != SL_CONSUMER_AWAY) {
+        for (uint32_t i = 0; i < claim_count; i++)
+            claim_one(group, consumer, &claims[i], how);
+        err = SL_OK;
+    }
+    sl_group_exit(group);
+    return err;
+}
+
+static void apply_ack(sl_group *group, sl_message *message, const verb *how)
+{
+    (void)how;
+    sl_message_settle(group, message, SL_SETTLE_ACKED);
+}
+
+static void apply_nack(sl_group *group, sl_message *message, const verb *how)
+{
+    switch (how->nack->action) {
+    case SL_NACK_RETRY: sl_message_nack(group, message, how->nack); break;
+    case SL_NACK_PARK: sl_message_park(group, message, SL_PARK_ASKED); break;
+    case SL_NACK_SKIP: sl_message_settle(group, message, SL_SETTLE_SKIPPED); break;
+    case SL_NACK_COUNT_: assert(false); break;
+    }
+}
+
+static void apply_release(sl_group *group, sl_message *message, const verb *how)
+{
+    (void)how;
+    sl_message_release(group, message);
+}
+
+static void apply_started(sl_group *group, sl_message *message, const verb *how)
+{
+    (void)how;
+    sl_message_start(group, message);
+}
+
+static void apply_extend(sl_group *group, sl_message *message, const verb *how)
+{
+    const uint64_t wanted_ns = how->lease_ns == 0 ? group->settings.lease_ns : how->lease_ns;
+
+    sl_message_extend(group, message, sl_add_sat_u64(group->now_ns, sl_min_u64(wanted_ns, SL_LEASE_NS_MAX)));
+}
+
+sl_err sl_group_ack(sl_group *group, uint64_t consumer, const sl_claim *claims, uint32_t claim_count,
+                    uint64_t now_ns)
+{
+    const verb how = { .apply = apply_ack, .settles = true };
+
+    return claim_all(group, consumer, claims, claim_count, &how, now_ns);
+}
+
+sl_err sl_group_nack(sl_group *group, uint64_t consumer, const sl_claim *claims, uint32_t claim_count,
+                     const sl_nack *nack, uint64_t now_ns)
+{
+    const verb how = { .apply = apply_nack, .settles = true, .nack = nack };
+
+    return claim_all(group, consumer, claims, claim_count, &how, now_ns);
+}
+
+sl_err sl_group_release(sl_group *group, uint64_t consumer, const sl_claim *claims, uint32_t claim_count,
+                        uint64_t now_ns)
+{
+    const verb how = { .apply = apply_release, .settles = true };
+
+    return claim_all(group, consumer, claims, claim_count, &how, now_ns);
+}
+
+sl_err sl_group_started(sl_group *group, uint64_t consumer, const sl_claim *claims, uint32_t claim_count,
+                        uint64_t now_ns)
+{
+    const verb how = { .apply = apply_started };
+
+    return claim_all(group, consumer, claims, claim_count, &how, now_ns);
+}
+
+sl_err sl_group_extend(sl_group *group, uint64_t consumer, const sl_claim *claims, uint32_t claim_count,
+                       uint64_t lease_ns, uint64_t now_ns)
+{
+    const verb how = { .apply = apply_extend, .lease_ns = lease_ns };
+
+    return claim_all(group, consumer, claims, claim_count, &how, now_ns);
+}

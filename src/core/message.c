@@ -1,0 +1,401 @@
+/* core/message.c — one message of a group: its place in the indexes, and how it changes hands.
+ *
+ * Every change goes the same way: out of its index, change lease and counters, emit the record, into the
+ * index where it belongs now. So an index can be stale only inside one function of this file. */
+#include "core/group_private.h"
+
+#include "base/cleanup.h"
+
+#include <assert.h>
+
+/* How a live lease ended, for the report of a consumer that is stopping. */
+typedef enum lease_end {
+    END_SETTLED,
+    END_RELEASED,
+    END_LOST,
+} lease_end;
+
+sl_place sl_message_place(const sl_message *message)
+{
+    return (sl_place){ .lane = (sl_lane)message->lane, .position = message->position };
+}
+
+static uint64_t id_hash(const sl_group *group, sl_uuid id)
+{
+    return sl_hash(group->seed, id.bytes, sizeof id.bytes);
+}
+
+sl_message *sl_message_new(sl_group *group, const sl_offer *offer)
+{
+    sl_list *const node = sl_list_first(&group->free_messages);
+
+    if (node == NULL)
+        return NULL;
+    sl_list_remove(node);
+    sl_message *const message = SL_CONTAINER_OF(node, sl_message, line);
+    *message = (sl_message){
+        .id = offer->id,
+        .position = offer->place.position,
+        .lane = (uint8_t)offer->place.lane,
+        .key_hash = offer->key,
+    };
+    sl_list_init(&message->line);
+    group->message_count++;
+    if (group->open) /* while loading, messages are found by place instead */
+        sl_map_insert(&group->ids, &message->by_id, id_hash(group, offer->id));
+    return message;
+}
+
+void sl_message_free(sl_group *group, sl_message *message)
+{
+    assert(message->index == SL_INDEX_NOWHERE);
+    sl_map_remove(&group->ids, &message->by_id);
+    sl_line_remove(&group->lines[message->lane], message);
+    sl_list_push_back(&group->free_messages, &message->line);
+    group->message_count--;
+}
+
+static void hold(sl_group *group, sl_message *message)
+{
+    sl_consumer *const holder = sl_consumer_find(group, message->lease.holder);
+
+    message->index = SL_INDEX_HELD;
+    sl_list_push_back(&holder->held, &message->held);
+    sl_heap_insert(&group->dues, &message->due, message->lease.until_ns);
+    holder->in_flight++;
+    group->in_flight++;
+    sl_strategy_lease_begun(group, message, holder);
+}
+
+static void unhold(sl_group *group, sl_message *message)
+{
+    sl_consumer *const holder = sl_consumer_find(group, message->lease.holder);
+
+    message->index = SL_INDEX_NOWHERE;
+    sl_list_remove(&message->held);
+    sl_heap_remove(&group->dues, &message->due);
+    holder->in_flight--;
+    group->in_flight--;
+    sl_strategy_lease_over(group, message, holder);
+}
+
+/* The lease rule, as an index: a noticed end is until 0, so what is still set was live when last looked at. */
+void sl_message_put(sl_group *group, sl_message *message)
+{
+    assert(message->index == SL_INDEX_NOWHERE);
+    sl_lease_check(&message->lease);
+    if (message->lease.until_ns != 0) {
+        hold(group, message);
+    } else if (!message->read) {
+        return;
+    } else if (!sl_lease_available(&message->lease, message->not_before_ns, group->now_ns)) {
+        message->index = SL_INDEX_PAUSED;
+        sl_heap_insert(&group->dues, &message->due, message->not_before_ns);
+    } else {
+        const bool is_new = message->lane == SL_LANE_MAIN && message->counters.deliveries == 0;
+        message->index = is_new ? SL_INDEX_FRESH : SL_INDEX_AGAIN;
+        group->available++;
+        sl_strategy_message_ready(group, message);
+    }
+}
+
+void sl_message_remove(sl_group *group, sl_message *message)
+{
+    switch ((sl_index)message->index) {
+    case SL_INDEX_NOWHERE: break;
+    case SL_INDEX_HELD: unhold(group, message); break;
+    case SL_INDEX_PAUSED: sl_heap_remove(&group->dues, &message->due); break;
+    case SL_INDEX_FRESH:
+    case SL_INDEX_AGAIN:
+        sl_strategy_message_unready(group, message);
+        group->available--;
+        break;
+    }
+    message->index = SL_INDEX_NOWHERE;
+}
+
+static uint64_t lease_until(const sl_group *group)
+{
+    return sl_add_sat_u64(group->now_ns, group->settings.lease_ns);
+}
+
+static void emit_delivery(sl_group *group, const sl_message *message)
+{
+    const sl_lease *const lease = &message->lease;
+
+    sl_group_emit(group, &(sl_effect){ .kind = SL_EFFECT_LEASE,
+                                       .lease = { .place = sl_message_place(message),
+                                                  .id = message->id,
+                                                  .key = message->key_hash,
+                                                  .consumer = lease->holder,
+                                                  .token = lease->token,
+                                                  .until_ns = lease->until_ns,
+                                                  .deliveries = message->counters.deliveries } });
+    sl_group_emit(group, &(sl_effect){ .kind = SL_EFFECT_DELIVER,
+                                       .deliver = { .place = sl_message_place(message),
+                                                    .id = message->id,
+                                                    .consumer = lease->holder,
+                                                    .token = lease->token,
+                                                    .lease_ns = lease->until_ns - group->now_ns,
+                                                    .counters = message->counters } });
+}
+
+void sl_message_deliver(sl_group *group, sl_message *message, sl_consumer *consumer)
+{
+    const sl_lease lease = { .token = group->token_next++,
+                             .holder = consumer->id,
+                             .until_ns = lease_until(group) };
+
+    assert(consumer->state == SL_CONSUMER_ACTIVE);
+    sl_message_remove(group, message);
+    if (message->counters.deliveries++ == 0)
+        sl_strategy_first_delivery(group, message);
+    sl_lease_take(&message->lease, lease, group->now_ns);
+    message->not_before_ns = 0;
+    message->started = message->charged = false;
+    sl_message_put(group, message);
+    consumer->deliveries++;
+    group->deliveries++;
+    emit_delivery(group, message);
+}
+
+/* To be called before the message leaves its holder; a lease that had ended was counted then. */
+static void note_end(sl_group *group, const sl_message *message, lease_end how)
+{
+    sl_consumer *holder;
+
+    if (message->index != SL_INDEX_HELD)
+        return;
+    holder = sl_consumer_find(group, message->lease.holder);
+    if (holder->state != SL_CONSUMER_STOPPING)
+        return;
+    holder->settled += how == END_SETTLED;
+    holder->released += how == END_RELEASED;
+    holder->lost += how == END_LOST;
+}
+
+static void forget(sl_group *group, sl_message *message)
+{
+    sl_message_remove(group, message);
+    sl_strategy_message_settled(group, message);
+    sl_message_free(group, message);
+}
+
+/* Until it is read again, a message above read_from stands alone: its neighbours are not known yet. */
+static void remember_settled(sl_group *group, const sl_message *message)
+{
+    sl_line *const line = &group->lines[message->lane];
+
+    if (message->position >= line->read_from) {
+        const sl_err err = sl_ranges_add(&line->settled, message->position, message->position + 1);
+        assert(err == SL_OK); /* see sl_group_bytes(): there is a range for each message and each gap */
+        (void)err;
+    }
+}
+
+void sl_message_settle(sl_group *group, sl_message *message, sl_settle_cause cause)
+{
+    const sl_range range = sl_line_settled_around(&group->lines[message->lane], message);
+
+    note_end(group, message, END_SETTLED);
+    remember_settled(group, message);
+    group->settled++;
+    sl_group_emit(group, &(sl_effect){ .kind = SL_EFFECT_SETTLE,
+                                       .settle = { .place = sl_message_place(message),
+                                                   .id = message->id,
+                                                   .from = range.from,
+                                                   .to = range.to,
+                                                   .cause = cause } });
+    forget(group, message);
+}
+
+static void park(sl_group *group, sl_message *message, sl_park_cause cause)
+{
+    const sl_range range = sl_line_settled_around(&group->lines[message->lane], message);
+
+    remember_settled(group, message);
+    group->parked++;
+    sl_group_emit(group, &(sl_effect){ .kind = SL_EFFECT_PARK,
+                                       .park = { .place = sl_message_place(message),
+                                                 .id = message->id,
+                                                 .from = range.from,
+                                                 .to = range.to,
+                                                 .cause = cause,
+                                                 .counters = message->counters } });
+    forget(group, message);
+}
+
+void sl_message_park(sl_group *group, sl_message *message, sl_park_cause cause)
+{
+    note_end(group, message, END_SETTLED);
+    park(group, message, cause);
+}
+
+/* Attempts are limited by the group, so the policy is only asked how long to wait. The randomness of the
+ * jitter is a hash of the token: different for each delivery, and the same when a simulation runs again. */
+static uint64_t pause_ns(const sl_group *group, const sl_message *message)
+{
+    const sl_retry_past past = { .attempts = message->counters.attempts };
+    const uint64_t random = sl_hash(group->seed, &message->lease.token, sizeof message->lease.token);
+    sl_retry_policy policy = group->settings.backoff;
+
+    policy.attempts_max = 0;
+    policy.delay_total_max_ns = 0;
+    return sl_retry_next(&policy, &past, random).delay_ns;
+}
+
+static void charge(sl_group *group, sl_message *message, const sl_nack *nack)
+{
+    const bool own_delay = nack != NULL && nack->has_delay;
+
+    message->counters.attempts++;
+    message->charged = true;
+    message->not_before_ns =
+        sl_add_sat_u64(group->now_ns, own_delay ? nack->delay_ns : pause_ns(group, message));
+    group->charged++;
+}
+
+/* Parks a message whose charges are used up. False: it may have another try. */
+static bool park_if_spent(sl_group *group, sl_message *message)
+{
+    const sl_settings *const settings = &group->settings;
+
+    if (settings->kills_max > 0 && message->counters.kills >= settings->kills_max)
+        park(group, message, SL_PARK_KILLS);
+    else if (message->counters.attempts >= settings->retries_max)
+        park(group, message, SL_PARK_RETRIES);
+    else
+        return false;
+    return true;
+}
+
+static void come_back(sl_group *group, sl_message *message, sl_back_cause cause, bool charged)
+{
+    sl_message_remove(group, message);
+    if (cause == SL_BACK_EXPIRED)
+        sl_lease_end(&message->lease);
+    else
+        sl_lease_drop(&message->lease);
+    sl_group_emit(group, &(sl_effect){ .kind = SL_EFFECT_BACK,
+                                       .back = { .place = sl_message_place(message),
+                                                 .cause = cause,
+                                                 .charged = charged,
+                                                 .counters = message->counters,
+                                                 .not_before_ns = message->not_before_ns } });
+    sl_message_put(group, message);
+}
+
+static lease_end end_of(sl_back_cause cause)
+{
+    switch (cause) {
+    case SL_BACK_RELEASED:
+    case SL_BACK_INTERRUPTED: return END_RELEASED;
+    case SL_BACK_NACKED: return END_SETTLED;
+    case SL_BACK_EXPIRED:
+    case SL_BACK_LEFT:
+    case SL_BACK_DIED:
+    case SL_BACK_COUNT_: break;
+    }
+    return END_LOST;
+}
+
+static void give_back(sl_group *group, sl_message *message, sl_back_cause cause, bool charged,
+                      const sl_nack *nack)
+{
+    note_end(group, message, end_of(cause));
+    if (message->vanished) {
+        sl_message_remove(group, message); /* its end is counted: as what it was, not as settled */
+        sl_message_settle(group, message, SL_SETTLE_VANISHED);
+        return;
+    }
+    if (charged && park_if_spent(group, message))
+        return;
+    if (charged)
+        charge(group, message, nack);
+    come_back(group, message, cause, charged);
+}
+
+/* A session that never says what it started is taken to have started everything. */
+static bool counts_as_started(const sl_group *group, const sl_message *message)
+{
+    return message->started || !sl_consumer_find(group, message->lease.holder)->sends_started;
+}
+
+static bool is_charged(const sl_group *group, const sl_message *message, sl_back_cause cause)
+{
+    switch (cause) {
+    case SL_BACK_RELEASED: return false;
+    case SL_BACK_INTERRUPTED:
+        return group->settings.interrupts_max > 0 &&
+               message->counters.interrupts > group->settings.interrupts_max;
+    case SL_BACK_NACKED: return true;
+    case SL_BACK_EXPIRED:
+    case SL_BACK_LEFT:
+    case SL_BACK_DIED:
+    case SL_BACK_COUNT_: break;
+    }
+    return counts_as_started(group, message);
+}
+
+void sl_message_back(sl_group *group, sl_message *message, sl_back_cause cause)
+{
+    assert(message->index == SL_INDEX_HELD);
+    if (cause == SL_BACK_INTERRUPTED)
+        message->counters.interrupts++;
+    if (cause == SL_BACK_DIED && message->started)
+        message->counters.kills++;
+    give_back(group, message, cause, is_charged(group, message, cause), NULL);
+}
+
+/* The lease may have ended, and its end may have been charged: one delivery is never charged twice. */
+void sl_message_nack(sl_group *group, sl_message *message, const sl_nack *nack)
+{
+    if (message->charged && nack->has_delay)
+        message->not_before_ns = sl_add_sat_u64(group->now_ns, nack->delay_ns);
+    give_back(group, message, SL_BACK_NACKED, !message->charged, nack);
+}
+
+/* Handing back what was started is an interruption: an outcome of its own, and not the message's fault (B6). */
+void sl_message_release(sl_group *group, sl_message *message)
+{
+    if (message->index == SL_INDEX_HELD)
+        sl_message_back(group, message, message->started ? SL_BACK_INTERRUPTED : SL_BACK_RELEASED);
+    else
+        give_back(group, message, SL_BACK_RELEASED, false, NULL); /* it came back when the lease ended */
+}
+
+void sl_message_start(sl_group *group, sl_message *message)
+{
+    sl_consumer_find(group, message->lease.holder)->sends_started = true;
+    if (message->started)
+        return;
+    message->started = true;
+    sl_group_emit(group, &(sl_effect){ .kind = SL_EFFECT_STARTED,
+                                       .started = { .place = sl_message_place(message),
+                                                    .token = message->lease.token } });
+}
+
+void sl_message_extend(sl_group *group, sl_message *message, uint64_t until_ns)
+{
+    assert(message->index == SL_INDEX_HELD);
+    message->lease.until_ns = until_ns;
+    sl_heap_rekey(&group->dues, &message->due, until_ns);
+    sl_group_emit(group, &(sl_effect){ .kind = SL_EFFECT_EXTEND,
+                                       .extend = { .place = sl_message_place(message),
+                                                   .token = message->lease.token,
+                                                   .until_ns = until_ns } });
+}
+
+void sl_message_due(sl_group *group, sl_message *message)
+{
+    sl_consumer *holder;
+
+    if (message->index == SL_INDEX_PAUSED) {
+        sl_message_remove(group, message);
+        sl_message_put(group, message);
+        return;
+    }
+    holder = sl_consumer_find(group, message->lease.holder);
+    sl_message_back(group, message, SL_BACK_EXPIRED);
+    sl_consumer_lease_over(group, holder);
+}

@@ -1,0 +1,201 @@
+/* tests/sim/model_join.c — a consumer comes, or comes back: the section "Coming back" of the rules. */
+#include "model.h"
+
+#include "fail.h"
+#include "trace.h"
+
+#include <assert.h>
+#include <string.h>
+
+static bool same_id(sl_uuid a, sl_uuid b)
+{
+    return memcmp(a.bytes, b.bytes, sizeof a.bytes) == 0;
+}
+
+static bool is_away_of(const model_consumer *consumer, sl_uuid session)
+{
+    return consumer->state == SL_CONSUMER_AWAY && same_id(consumer->session, session);
+}
+
+static uint32_t active_count(const model *m)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < m->consumer_count; i++)
+        count += m->consumers[i].state == SL_CONSUMER_ACTIVE;
+    return count;
+}
+
+static sl_err join_err(const model *m)
+{
+    if (m->settings.consumers_max > 0 && active_count(m) >= m->settings.consumers_max)
+        return SL_ERR_CONSUMERS_MAX;
+    return m->consumer_count >= m->limits.consumers_max ? SL_ERR_FULL : SL_OK;
+}
+
+void model_plan_join(model *m)
+{
+    m->want.err = join_err(m);
+    if (m->want.err == SL_OK)
+        model_plan_add(m, (model_item){ .kind = ITEM_JOIN });
+}
+
+/* --- after JOIN: its number is known ---------------------------------------------------------------------- */
+
+static uint32_t free_slot(const model *m)
+{
+    uint32_t slot = 0;
+    while (m->slots_used & UINT64_C(1) << slot)
+        slot++;
+    assert(slot < 64);
+    return slot;
+}
+
+static model_consumer *add_consumer(model *m, uint64_t id, const sl_join *join, bool sends_started)
+{
+    model_consumer *consumer = &m->consumers[m->consumer_count++];
+    *consumer = (model_consumer){ .id = id,
+                                  .session = join->session,
+                                  .tag_count = join->tag_count,
+                                  .window = join->window,
+                                  .extensions = join->extensions,
+                                  .sends_started = sends_started,
+                                  .reconnect_ns = join->reconnect_ns,
+                                  .since_ns = m->now_ns,
+                                  .slot = free_slot(m) };
+    for (uint32_t i = 0; i < join->tag_count; i++)
+        consumer->tags[i] = join->tags[i];
+    m->slots_used |= UINT64_C(1) << consumer->slot;
+    return consumer;
+}
+
+static bool is_held_by_dead_call(model *m, const model_message *message, sl_uuid session)
+{
+    const model_consumer *holder = message->current ? model_consumer_of(m, message->holder) : NULL;
+    return holder != NULL && is_away_of(holder, session);
+}
+
+static bool is_listed(const sl_join *join, sl_uuid id)
+{
+    for (uint32_t i = 0; i < join->resume_count; i++)
+        if (same_id(join->resume[i], id))
+            return true;
+    return false;
+}
+
+/* Adds the moves of one listed id unless the same id came earlier in the list. False: it was listed in vain. */
+static bool add_moves(model *m, uint32_t index)
+{
+    const sl_join *join = &m->call->join;
+    const sl_join earlier = { .resume = join->resume, .resume_count = index };
+    const bool repeated = is_listed(&earlier, join->resume[index]);
+    bool found = false;
+    model_plan_next_group(m);
+    for (uint32_t i = 0; i < m->message_count; i++) {
+        const model_message *message = &m->messages[i];
+        if (!same_id(message->id, join->resume[index]) || !is_held_by_dead_call(m, message, join->session))
+            continue;
+        found = true;
+        if (!repeated)
+            model_plan_add(m, (model_item){ .kind = ITEM_MOVE, .place = message->place });
+    }
+    return found;
+}
+
+static void add_deaths(model *m)
+{
+    const sl_join *join = &m->call->join;
+    model_plan_next_group(m);
+    for (uint32_t i = 0; i < m->message_count; i++) {
+        const model_message *message = &m->messages[i];
+        if (message->live && is_held_by_dead_call(m, message, join->session) && !is_listed(join, message->id))
+            model_plan_add(m,
+                           (model_item){ .kind = ITEM_BACK, .place = message->place, .cause = SL_BACK_DIED });
+    }
+    for (uint32_t i = 0; i < m->consumer_count; i++)
+        if (is_away_of(&m->consumers[i], join->session))
+            model_plan_add(m, (model_item){ .kind = ITEM_GONE, .consumer = m->consumers[i].id });
+    model_plan_next_group(m);
+}
+
+static void take_over(model *m, uint64_t newcomer)
+{
+    const sl_join *join = &m->call->join;
+    bool in_vain[SIM_RESUME_MAX];
+    for (uint32_t i = 0; i < join->resume_count; i++)
+        in_vain[i] = !add_moves(m, i);
+    add_deaths(m);
+    for (uint32_t i = 0; i < join->resume_count; i++) {
+        const sl_effect lost = { .kind = SL_EFFECT_LOST,
+                                 .lost = { .consumer = newcomer, .id = join->resume[i] } };
+        model_plan_next_group(m);
+        if (in_vain[i])
+            model_plan_add(m, (model_item){ .kind = ITEM_EXACT, .effect = lost });
+    }
+}
+
+static void become_heir(model *m, uint64_t newcomer)
+{
+    for (uint32_t i = 0; i < m->consumer_count; i++)
+        if (is_away_of(&m->consumers[i], m->call->join.session))
+            m->consumers[i].heir = newcomer;
+}
+
+static bool session_sends_started(const model *m, sl_uuid session)
+{
+    for (uint32_t i = 0; i < m->consumer_count; i++)
+        if (is_away_of(&m->consumers[i], session) && m->consumers[i].sends_started)
+            return true;
+    return false;
+}
+
+static void judge_join(const model *m, const sl_effect *effect, bool sends_started)
+{
+    const sl_effect want = { .kind = SL_EFFECT_JOIN,
+                             .join = { .consumer = m->consumer_last + 1,
+                                       .session = m->call->join.session,
+                                       .sends_started = sends_started } };
+    if (effect->kind != SL_EFFECT_JOIN || !same_id(effect->join.session, m->call->join.session) ||
+        effect->join.sends_started != sends_started)
+        model_unexpected(&want, effect);
+    if (effect->join.consumer <= m->consumer_last || effect->join.consumer >> 40 != m->epoch)
+        sim_fail(SIM_RULE_RECORDS, "the number of a consumer does not grow: %s after %s",
+                 sim_number_text('c', effect->join.consumer).chars,
+                 sim_number_text('c', m->consumer_last).chars);
+}
+
+void model_take_join(model *m, const sl_effect *effect)
+{
+    static const sl_stop by_rule = { .asked_by = SL_ASKER_OPERATOR };
+    const sl_join *join = &m->call->join;
+    const bool sends_started = session_sends_started(m, join->session);
+    judge_join(m, effect, sends_started);
+    const uint64_t id = effect->join.consumer;
+    if (join->extensions)
+        take_over(m, id);
+    else
+        become_heir(m, id);
+    m->consumer_last = m->want.consumer = id;
+    model_consumer *consumer = add_consumer(m, id, join, sends_started);
+    if (model_rule_names(m, consumer))
+        model_plan_stop(m, consumer, &by_rule);
+    else
+        model_enter(m, consumer);
+}
+
+/* The lease goes on under another holder. It may fill the newcomer beyond its window. */
+void model_take_move(model *m, const model_item *item, const sl_effect *effect)
+{
+    model_message *message = model_find(m, item->place);
+    model_consumer *from = model_consumer_of(m, message->holder);
+    model_consumer *to = model_consumer_of(m, m->consumer_last);
+    const model_next want = {
+        .effect = { .kind = SL_EFFECT_MOVE,
+                    .move = { .place = message->place, .token = message->token, .consumer = to->id } }
+    };
+    model_same(&want, effect);
+    from->in_flight -= message->live;
+    to->in_flight += message->live;
+    message->holder = to->id;
+    if (!model_has_room(to))
+        model_stand_back(m, to);
+}

@@ -1,0 +1,269 @@
+/* tests/unit/cli/test_options.c — reading options by table: forms, bounds, sources, and what is said when
+ * wrong. */
+#include "test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/options.h"
+
+enum {
+    MINE = 1u,
+    OTHER = 2u
+};
+enum {
+    QUIET,
+    NAME,
+    COUNT,
+    GRACE,
+    FOREIGN,
+    ROW_COUNT
+};
+
+static const sl_option rows[ROW_COUNT] = {
+    [QUIET] = { .name = "quiet",
+                .letter = 'q',
+                .kind = SL_OPTION_FLAG,
+                .commands = MINE,
+                .help = "say less" },
+    [NAME] = { .name = "name",
+               .kind = SL_OPTION_TEXT,
+               .argument = "NAME",
+               .environment = "T_NAME",
+               .min = 1,
+               .max = 5,
+               .commands = MINE,
+               .help = "who it is" },
+    [COUNT] = { .name = "count",
+                .letter = 'c',
+                .kind = SL_OPTION_NUMBER,
+                .argument = "N",
+                .default_text = "7",
+                .environment = "T_COUNT",
+                .min = 2,
+                .max = 9,
+                .commands = MINE | OTHER,
+                .help = "how many" },
+    [GRACE] = { .name = "grace",
+                .letter = 'g',
+                .kind = SL_OPTION_DURATION,
+                .argument = "TIME",
+                .default_text = "30s",
+                .min = UINT64_C(1000000000),
+                .max = UINT64_C(60000000000),
+                .commands = MINE,
+                .help = "how long" },
+    [FOREIGN] = { .name = "foreign",
+                  .letter = 'x',
+                  .kind = SL_OPTION_FLAG,
+                  .commands = OTHER,
+                  .help = "of another command" },
+};
+static const sl_option_table mine = { .rows = rows, .row_count = ROW_COUNT, .command = MINE };
+
+static const char *variable_name, *variable_text;
+
+static const char *fake_environment(const char *name)
+{
+    return variable_name != NULL && strcmp(name, variable_name) == 0 ? variable_text : NULL;
+}
+
+enum {
+    WORDS_MAX = 8
+};
+
+typedef struct reading {
+    char line[128];
+    char *words[WORDS_MAX];
+    size_t word_count, plain_count;
+    sl_option_value values[ROW_COUNT];
+    sl_complaint complaint;
+    sl_err err;
+} reading;
+
+/* Reads a command line that is written with single blanks. */
+static void read_line(reading *r, const char *line)
+{
+    *r = (reading){ .plain_count = 99 };
+    snprintf(r->line, sizeof r->line, "%s", line);
+    for (char *word = strtok(r->line, " "); word != NULL; word = strtok(NULL, " "))
+        r->words[r->word_count++] = word;
+    r->err = sl_options_read(&mine, fake_environment, r->words, r->word_count, r->values, &r->plain_count,
+                             &r->complaint);
+}
+
+static void set_variable(const char *name, const char *text)
+{
+    variable_name = name;
+    variable_text = text;
+}
+
+TEST(options_not_given_have_their_default_or_are_unset)
+{
+    reading r;
+
+    set_variable(NULL, NULL);
+    read_line(&r, "");
+    EXPECT_OK(r.err);
+    EXPECT_EQ(r.plain_count, 0);
+    EXPECT_EQ(r.values[COUNT].number, 7);
+    EXPECT_EQ(r.values[COUNT].source, SL_OPTION_FROM_DEFAULT);
+    EXPECT_EQ(r.values[GRACE].number, UINT64_C(30000000000));
+    EXPECT_EQ(r.values[QUIET].source, SL_OPTION_UNSET);
+    EXPECT_EQ(r.values[NAME].source, SL_OPTION_UNSET);
+}
+
+TEST(options_are_read_in_every_form)
+{
+    static const char *lines[] = { "--count 3", "--count=3",           "-c 3",
+                                   "-c3",       "--count 9 --count 3", "--grace=1s -c 3" };
+    reading r;
+
+    set_variable(NULL, NULL);
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        read_line(&r, lines[i]);
+        EXPECT_OK(r.err);
+        EXPECT_EQ(r.values[COUNT].number, 3);
+        EXPECT_EQ(r.values[COUNT].source, SL_OPTION_FROM_COMMAND_LINE);
+        EXPECT_STR(r.values[COUNT].text, "3");
+    }
+}
+
+TEST(options_may_stand_between_plain_words_and_end_with_two_dashes)
+{
+    reading r;
+
+    set_variable(NULL, NULL);
+    read_line(&r, "one -q two - -- --count -q");
+    EXPECT_OK(r.err);
+    EXPECT_EQ(r.plain_count, 5);
+    EXPECT_STR(r.words[0], "one");
+    EXPECT_STR(r.words[1], "two");
+    EXPECT_STR(r.words[2], "-");
+    EXPECT_STR(r.words[3], "--count");
+    EXPECT_STR(r.words[4], "-q");
+    EXPECT_EQ(r.values[QUIET].number, 1);
+    EXPECT_EQ(r.values[COUNT].source, SL_OPTION_FROM_DEFAULT);
+}
+
+TEST(options_are_held_to_their_bounds_and_the_bounds_are_allowed)
+{
+    static const struct {
+        const char *line;
+        sl_err err;
+    } cases[] = {
+        { "-c 2", SL_OK },
+        { "-c 9", SL_OK },
+        { "-c 1", SL_ERR_INVALID },
+        { "-c 10", SL_ERR_INVALID },
+        { "-g 1s", SL_OK },
+        { "-g 60s", SL_OK },
+        { "-g 999ms", SL_ERR_INVALID },
+        { "-g 60001ms", SL_ERR_INVALID },
+        { "--name abcde", SL_OK },
+        { "--name abcdef", SL_ERR_INVALID },
+        { "--name=", SL_ERR_INVALID },
+        { "-c 99999999999999999999", SL_ERR_INVALID },
+    };
+    reading r;
+
+    set_variable(NULL, NULL);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        read_line(&r, cases[i].line);
+        EXPECT_ERR(r.err, cases[i].err);
+    }
+}
+
+TEST(options_that_are_wrong_are_answered_with_a_sentence)
+{
+    static const struct {
+        const char *line, *complaint;
+    } cases[] = {
+        { "--cuont 3", "there is no option '--cuont'. Did you mean '--count'?" },
+        { "--cuont=3", "there is no option '--cuont=3'. Did you mean '--count'?" },
+        { "--zebra", "there is no option '--zebra'." },
+        { "--foreign", "there is no option '--foreign'." },
+        { "-x", "there is no option '-x'." },
+        { "--count", "--count needs a value behind it." },
+        { "--count --quiet", "--count needs a value behind it." },
+        { "--quiet=1", "--quiet takes no value." },
+        { "-qc", "--quiet takes no value." },
+        { "-c three", "--count needs a whole number, not 'three'." },
+        { "--count=", "--count needs a whole number, not ''." },
+        { "-c 10", "--count must be 2 to 9, not '10'." },
+        { "-g 30", "--grace needs a duration with its unit, such as 30s or 250ms, not '30'." },
+        { "-g 2m", "--grace must be 1s to 1m, not '2m'." },
+        { "--name abcdef", "--name must be 1 to 5 bytes, not 'abcdef'." },
+    };
+    reading r;
+
+    set_variable(NULL, NULL);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        read_line(&r, cases[i].line);
+        EXPECT_ERR(r.err, SL_ERR_INVALID);
+        EXPECT_STR(r.complaint.text, cases[i].complaint);
+        EXPECT_EQ(r.plain_count, 99);
+    }
+}
+
+TEST(options_come_from_the_environment_unless_the_command_line_says_otherwise)
+{
+    reading r;
+
+    set_variable("T_COUNT", "4");
+    read_line(&r, "");
+    EXPECT_OK(r.err);
+    EXPECT_EQ(r.values[COUNT].number, 4);
+    EXPECT_EQ(r.values[COUNT].source, SL_OPTION_FROM_ENVIRONMENT);
+    read_line(&r, "--count 5");
+    EXPECT_EQ(r.values[COUNT].number, 5);
+    set_variable("T_COUNT", "");
+    read_line(&r, "");
+    EXPECT_EQ(r.values[COUNT].number, 7);
+}
+
+TEST(options_name_the_variable_that_is_wrong)
+{
+    reading r;
+
+    set_variable("T_COUNT", "many");
+    read_line(&r, "");
+    EXPECT_ERR(r.err, SL_ERR_INVALID);
+    EXPECT_STR(r.complaint.text, "T_COUNT needs a whole number, not 'many'.");
+    read_line(&r, "-c 3");
+    EXPECT_OK(r.err);
+}
+
+TEST(options_help_is_made_from_the_rows)
+{
+    char *text = NULL;
+    size_t text_bytes = 0;
+    FILE *out = open_memstream(&text, &text_bytes);
+
+    EXPECT(out != NULL);
+    sl_options_help(&mine, out);
+    fclose(out);
+    EXPECT_STR(text, "  -q, --quiet       say less\n"
+                     "      --name NAME   who it is ($T_NAME)\n"
+                     "  -c, --count N     how many; 2 to 9 [7] ($T_COUNT)\n"
+                     "  -g, --grace TIME  how long; 1s to 1m [30s]\n");
+    free(text);
+}
+
+/* The table that is shipped: what the reader relies on, for every row that is ever added. */
+TEST(options_of_sluice_are_complete_and_unambiguous)
+{
+    for (size_t i = 0; i < SL_OPT_COUNT_; i++) {
+        const sl_option *row = &sl_options[i];
+        EXPECT(row->name != NULL && row->help != NULL && row->commands != 0);
+        EXPECT((row->kind == SL_OPTION_FLAG) == (row->argument == NULL));
+        EXPECT(row->min <= row->max);
+        EXPECT(row->kind == SL_OPTION_FLAG || row->max > 0);
+        for (size_t j = 0; j < i; j++) {
+            const bool together = (row->commands & sl_options[j].commands) != 0;
+            EXPECT(!together || strcmp(row->name, sl_options[j].name) != 0);
+            EXPECT(!together || row->letter == 0 || row->letter != sl_options[j].letter);
+        }
+    }
+}
