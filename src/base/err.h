@@ -2,7 +2,7 @@
  *
  * Errors of the outside world (a peer, a disk, a configuration) are sl_err and are returned. Errors of the
  * programmer are assert(). A function lists the codes it can give where it is declared; on any code but
- * SL_OK its ret_ parameters are untouched. */
+ * SL_OK its ret_ parameters are untouched, unless their comment says otherwise. */
 #ifndef SL_BASE_ERR_H
 #define SL_BASE_ERR_H
 
@@ -13,11 +13,10 @@
     XX(NOMEM, true, "out of memory")                                                                         \
     XX(INVALID, false, "the input is not valid")                                                             \
     XX(TOO_LARGE, false, "larger than the limit allows")                                                     \
-    XX(FULL, true, "no room left, try again when some work has been settled")                                \
+    XX(FULL, true, "no room left")                                                                           \
     XX(EMPTY, true, "nothing is there")                                                                      \
     XX(NOT_FOUND, false, "no such thing")                                                                    \
     XX(EXISTS, false, "it exists already")                                                                   \
-    XX(LEASED, true, "another consumer holds the message")                                                   \
     XX(LEASE_LOST, false, "the lease ended or belongs to another consumer")                                  \
     XX(NO_CONSUMER, false, "no such consumer")                                                               \
     XX(CONSUMERS_MAX, true, "the group has its maximum number of consumers")                                 \
@@ -25,6 +24,12 @@
     XX(DRAINED, false, "the consumer is drained: it joins again only with a new call")                       \
     XX(DRAINING, true, "shutting down, try another server")                                                  \
     XX(BUDGET, false, "the shutdown budget does not fit into the grace period")                              \
+    XX(WRONG_REVISION, false, "the stream is not at the expected revision")                                  \
+    XX(STREAM_DELETED, false, "the stream was deleted for ever")                                             \
+    XX(AGAIN, true, "on its way, ask again")                                                                 \
+    XX(NO_SPACE, true, "the disk is full: appends are refused until there is room")                          \
+    XX(LOCKED, false, "another process uses the data folder")                                                \
+    XX(STORE_FAILED, false, "the store failed and accepts nothing more: restart the server")                 \
     XX(CORRUPT, false, "the stored data is damaged")                                                         \
     XX(VERSION, false, "written by another version")                                                         \
     XX(IO, true, "storage did not answer")

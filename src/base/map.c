@@ -107,6 +107,9 @@ static sl_map_node **chain_of(const sl_map *map, uint64_t hash)
 static void push(sl_map_node **chain, sl_map_node *node)
 {
     node->next = *chain;
+    node->link = chain;
+    if (node->next != NULL)
+        node->next->link = &node->next;
     *chain = node;
 }
 
@@ -144,14 +147,12 @@ void sl_map_insert(sl_map *map, sl_map_node *node, uint64_t hash)
 
 void sl_map_remove(sl_map *map, sl_map_node *node)
 {
-    sl_map_node **link = chain_of(map, node->hash);
-
-    while (*link != node) {
-        assert(*link != NULL); /* else the node is not in this map */
-        link = &(*link)->next;
-    }
-    *link = node->next;
+    assert(node->link != NULL && *node->link == node); /* else the node is in no map */
+    *node->link = node->next;
+    if (node->next != NULL)
+        node->next->link = node->link;
     node->next = NULL;
+    node->link = NULL;
     map->count--;
 }
 

@@ -12,6 +12,7 @@
 
 typedef struct sl_map_node {
     struct sl_map_node *next;
+    struct sl_map_node **link; /* what points to this one: removing needs no walk, however long the chain */
     uint64_t hash;
 } sl_map_node;
 
@@ -37,7 +38,7 @@ void sl_map_init(sl_map *map, sl_map_node **table, size_t table_length);
 
 void sl_map_insert(sl_map *map, sl_map_node *node, uint64_t hash);
 
-/* node must be in the map. O(chain). */
+/* node must be in the map. O(1). */
 void sl_map_remove(sl_map *map, sl_map_node *node);
 
 /* First node with this hash, or NULL; then the next one with the same hash, or NULL. */

@@ -59,8 +59,10 @@ typedef struct sl_duration_bounds {
 
 /* "30s", "1.5m", "250ms", "10us", "2h", "2m30s", or a bare "0". Units are h, m, s, ms, us, ns, from large to
  * small and each at most once; only the last number may have a fraction. A value is never rounded: a fraction
- * that is no whole number of nanoseconds is refused. SL_OK             *ret_ns is set SL_ERR_INVALID    not a
- * duration, or below bounds.min_ns SL_ERR_TOO_LARGE  above bounds.max_ns */
+ * that is no whole number of nanoseconds is refused.
+ *   SL_OK             *ret_ns is set
+ *   SL_ERR_INVALID    not a duration, or below bounds.min_ns
+ *   SL_ERR_TOO_LARGE  above bounds.max_ns */
 sl_err sl_str_parse_duration(sl_str text, sl_duration_bounds bounds, uint64_t *ret_ns);
 
 typedef struct sl_text {

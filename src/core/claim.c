@@ -1,7 +1,7 @@
 /* core/claim.c — what a consumer says of the messages it was given.
  *
  * A claim names an id and, if the consumer knows it, a token. It counts only for the current delivery of the
- * message, and only from its holder; anything else is LOST and changes nothing (S4.11, B5). */
+ * message, and only from its holder or an heir; anything else is LOST and changes nothing (S4.11, B5). */
 #include "core/group_private.h"
 
 #include "base/cleanup.h"
@@ -16,46 +16,21 @@ typedef struct verb {
     uint64_t lease_ns;
 } verb;
 
-/* The heir of a call that died before the server did may settle what that call held. */
-static bool is_heir(const sl_group *group, const sl_consumer *consumer, const sl_message *message)
-{
-    const sl_consumer *const holder = sl_consumer_find(group, message->lease.holder);
-
-    return holder != NULL && holder->state == SL_CONSUMER_AWAY && holder->heir == consumer->id;
-}
-
-static bool counts(const sl_group *group, const sl_consumer *consumer, const sl_message *message,
-                   const sl_claim *claim, bool settles)
-{
-    if (!sl_uuid_equal(message->id, claim->id))
-        return false;
-    if (!settles)
-        return message->index == SL_INDEX_HELD && sl_lease_is(&message->lease, consumer->id, claim->token);
-    return sl_lease_is(&message->lease, consumer->id, claim->token) ||
-           (sl_lease_is(&message->lease, message->lease.holder, claim->token) &&
-            is_heir(group, consumer, message));
-}
-
-/* Ids may repeat: a live lease goes before one that ended, then the older one. */
-static bool better(const sl_message *a, const sl_message *b)
-{
-    const bool a_live = a->index == SL_INDEX_HELD, b_live = b->index == SL_INDEX_HELD;
-
-    return a_live != b_live ? a_live : a->lease.token < b->lease.token;
-}
-
+/* Its own, or, for one that knows nothing of resuming, what a dead call of its session was given. */
 static sl_message *find(const sl_group *group, const sl_consumer *consumer, const sl_claim *claim,
                         bool settles)
 {
-    const uint64_t hash = sl_hash(group->seed, claim->id.bytes, sizeof claim->id.bytes);
-    sl_message *best = NULL;
+    sl_message *message = sl_claim_find(group, claim->id, consumer->id, claim->token);
+    const sl_consumer *dead;
 
-    for (sl_map_node *node = sl_map_find(&group->ids, hash); node != NULL; node = sl_map_next(node)) {
-        sl_message *const message = SL_CONTAINER_OF(node, sl_message, by_id);
-        if (counts(group, consumer, message, claim, settles) && (best == NULL || better(message, best)))
-            best = message;
-    }
-    return best;
+    if (!settles)
+        return message != NULL && message->index == SL_INDEX_HELD ? message : NULL;
+    if (message != NULL || consumer->extensions)
+        return message;
+    for (dead = sl_consumer_away_first(group, consumer->session); dead != NULL && message == NULL;
+         dead = sl_consumer_away_next(dead))
+        message = sl_claim_find(group, claim->id, dead->id, claim->token);
+    return message;
 }
 
 static void answer(sl_group *group, const sl_consumer *consumer, sl_uuid id, bool lost)
@@ -152,6 +127,8 @@ sl_err sl_group_nack(sl_group *group, uint64_t consumer, const sl_claim *claims,
 {
     const verb how = { .apply = apply_nack, .settles = true, .nack = nack };
 
+    if ((unsigned)nack->action >= SL_NACK_COUNT_)
+        return SL_ERR_INVALID;
     return claim_all(group, consumer, claims, claim_count, &how, now_ns);
 }
 

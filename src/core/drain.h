@@ -192,7 +192,7 @@ const char *sl_drain_phase_name(sl_drain_phase phase);
 const char *sl_drain_reason_name(sl_drain_reason reason);
 const char *sl_drain_end_name(sl_drain_end end);
 
-/* Asserts what must always hold; the changing functions call it on entry and exit. */
+/* Asserts what must always hold. begin and tick call it on entry and exit. */
 void sl_drain_check(const sl_drain *drain);
 
 #endif

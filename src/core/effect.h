@@ -13,7 +13,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Two lanes feed a group: the stream itself, and its parked messages when they are replayed. */
+/* The values of these enums are on disk as well: new ones go to the end.
+ *
+ * Two lanes feed a group: the stream itself, and its parked messages when they are replayed. */
 typedef enum sl_lane {
     SL_LANE_MAIN,
     SL_LANE_PARKED,
@@ -58,6 +60,7 @@ typedef enum sl_park_cause {
     SL_PARK_COUNT_
 } sl_park_cause;
 
+/* The numbers of records are on disk: a new kind goes to the end, whatever it is. */
 #define SL_EFFECT_MAP(XX) /* name, is it a record */                                                         \
     XX(EPOCH, true)       /* a new life of the group begins: tokens and ids from here on are larger */       \
     XX(SETTINGS, true)                                                                                       \
@@ -101,6 +104,7 @@ typedef struct sl_effect {
     union {
         struct {
             uint64_t epoch;
+            uint32_t messages_max; /* of the group that writes this; a smaller one could not read it again */
         } epoch;
         sl_settings settings;
         struct {

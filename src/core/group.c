@@ -10,6 +10,10 @@
  *
  * One block, carved once. The same function counts and carves, so that the two cannot disagree. */
 
+enum {
+    LIMIT_MAX = 1 << 28
+}; /* so that no sum of counts comes near 32 bits */
+
 typedef struct carving {
     unsigned char *memory; /* NULL: only count */
     size_t used;
@@ -68,6 +72,7 @@ size_t sl_group_bytes(const sl_group_limits *limits)
 {
     parts unused;
 
+    assert(limits->messages_max < LIMIT_MAX && limits->consumers_max < LIMIT_MAX);
     return lay_out(NULL, limits, &unused);
 }
 
@@ -78,7 +83,7 @@ static void init_indexes(sl_group *group, const parts *at)
     sl_heap_init(&group->dues, at->dues, limits->messages_max);
     sl_heap_init(&group->windows, at->windows, limits->consumers_max);
     sl_heap_init(&group->fewest, at->fewest, limits->consumers_max);
-    sl_map_init(&group->ids, at->ids, sl_map_table_length(limits->messages_max));
+    sl_map_init(&group->claims, at->ids, sl_map_table_length(limits->messages_max));
     sl_map_init(&group->consumers_by_id, at->by_id, sl_map_table_length(limits->consumers_max));
     sl_map_init(&group->sessions, at->sessions, sl_map_table_length(limits->consumers_max));
     sl_map_init(&group->keys, at->by_key, sl_map_table_length(limits->keyed ? limits->messages_max : 0));
@@ -127,6 +132,46 @@ sl_group *sl_group_init(void *memory, const sl_group_setup *setup)
 void sl_group_emit(sl_group *group, const sl_effect *effect)
 {
     group->sink.emit(group->sink.ctx, effect);
+}
+
+/* --- numbers that are never given twice ---
+ *
+ * A token or consumer id is epoch << 40 | n. A life of the group uses an epoch that the records told of before
+ * anybody got a number of it, so that a power cut that takes the last records can not make the next life give the
+ * same numbers. A life that is long enough to use up its n goes on with another epoch; that one is told of when
+ * half of n is used, which is days before it is needed. */
+
+static void reserve_epoch(sl_group *group)
+{
+    group->epoch_reserved = group->epoch + 1;
+    assert(group->epoch_reserved <= EPOCH_MAX);
+    sl_group_emit(group, &(sl_effect){ .kind = SL_EFFECT_EPOCH,
+                                       .epoch = { .epoch = group->epoch_reserved,
+                                                  .messages_max = group->limits.messages_max } });
+}
+
+static void use_reserved_epoch(sl_group *group)
+{
+    assert(group->epoch_reserved > group->epoch);
+    group->epoch = group->epoch_reserved;
+    group->token_next = group->consumer_next = group->epoch << ID_EPOCH_SHIFT | 1;
+}
+
+void sl_group_begin_epoch(sl_group *group)
+{
+    reserve_epoch(group);
+    use_reserved_epoch(group);
+}
+
+uint64_t sl_group_number(sl_group *group, uint64_t *next)
+{
+    const uint64_t n_max = (UINT64_C(1) << ID_EPOCH_SHIFT) - 1;
+
+    if ((*next & n_max) == n_max)
+        use_reserved_epoch(group);
+    else if ((*next & n_max) >= n_max / 2 && group->epoch_reserved == group->epoch)
+        reserve_epoch(group);
+    return (*next)++;
 }
 
 /* In the order of time, so that a late call does what many calls in time would have done. */
@@ -197,17 +242,12 @@ uint32_t sl_group_room(const sl_group *group)
 {
     const uint32_t waiting = group->message_count - group->in_flight;
     const uint32_t buffer = group->settings.buffer_max > waiting ? group->settings.buffer_max - waiting : 0;
-    const uint32_t slots = group->limits.messages_max - group->message_count;
+    const uint32_t slots = group->limits.messages_max - group->place_count;
 
     if (sl_group_reads_again(
             group)) /* what is known but unread fills the buffer, and only reading can empty it */
         return slots > 0 ? slots : 1;
     return buffer < slots ? buffer : slots;
-}
-
-static bool place_is_valid(sl_place place)
-{
-    return (unsigned)place.lane < SL_LANE_COUNT_ && place.position < UINT64_MAX;
 }
 
 sl_err sl_group_offer(sl_group *group, const sl_offer *offers, uint32_t offer_count, uint64_t now_ns,

@@ -27,9 +27,10 @@
  *    3. A settle, release, started or extend whose holder or token is not the current one changes nothing and
  *       yields LOST.
  *    4. Stop is idempotent; a consumer leaves the strategy exactly once, by stop, leave, or both.
- *    5. What comes back comes in position order, before any later message that was not yet delivered; a
- *       release charges nothing.
- *    6. in-flight of a consumer <= its window; messages held <= the limits; beyond that sl_group_room() is 0.
+ *    5. What comes back comes in position order, before any later message that was not yet delivered; handing
+ *       back what was not started charges nothing, whatever was started is charged as docs/DELIVERY.md says.
+ *    6. A consumer whose in-flight has reached its window gets nothing more (what it resumes may exceed it); messages
+ *       known <= the limits; sl_group_room() says how many more are wanted.
  *    7. With no active consumer nothing is lost or stalled: the next one to join gets everything.
  *    8. From the records alone a group resumes with exactly the unsettled messages, their counters and their
  *       live leases: a settled message is never delivered again.
@@ -48,7 +49,7 @@
 
 typedef struct sl_group sl_group; /* opaque: the fields are in core/group_private.h */
 
-typedef struct sl_group_limits { /* memory is sized for these, once */
+typedef struct sl_group_limits { /* memory is sized for these, once; each below 2^28 */
     uint32_t messages_max;       /* unsettled messages known at a time */
     uint32_t consumers_max;      /* consumers at a time, those that are stopping or away included */
     bool keyed;                  /* memory for the pinned strategies as well: a key for each message */
@@ -60,9 +61,7 @@ enum {
 };
 
 #define SL_TAG_EVERYONE UINT64_C(0) /* a rule with this tag stops every consumer of the group */
-#define SL_LEASE_NS_MAX                                                                                      \
-    (UINT64_C(86400000000000)) /* no lease is longer than a day, however it is asked for */
-#define SL_NEVER UINT64_MAX
+#define SL_NEVER        UINT64_MAX
 
 /* Bytes that sl_group_init() needs, aligned for any type. The caller owns that memory; there is no _free(). */
 size_t sl_group_bytes(const sl_group_limits *limits);
@@ -131,17 +130,19 @@ typedef struct sl_join {
     uint32_t tag_count;    /* <= SL_TAGS_MAX */
     uint32_t window;       /* how many messages it takes at a time, >= 1 */
     bool extensions;       /* it understands away and resume */
+    bool sends_started;    /* the caller knows that this session says what it starts */
     uint64_t reconnect_ns; /* how long it may be away with started work */
     const sl_uuid *resume; /* what it still holds from its earlier call: kept, and not sent again */
     uint32_t resume_count;
 } sl_join;
 
-/* A new call. Under a session whose earlier call is dead: with extensions it takes over the leases it lists,
- * what it does not list goes back at once, what it lists in vain is LOST; without, it may settle what the
- * dead call held, and those leases run on. SL_OK                 *ret_consumer is its id, never used before
- * or again SL_ERR_CONSUMERS_MAX  as many are active as settings allow (stopping and away ones do not count)
+/* A new call. Under a session that has dead calls: with extensions it comes back to the one whose leases it lists, takes
+ * over what it lists, and what it does not list of that one goes back at once (docs/DELIVERY.md, Coming back); what it
+ * lists in vain is LOST. Without, it may settle what dead calls of its session were given, and those leases run on.
+ *   SL_OK                 *ret_consumer is its id, never used before or again
+ *   SL_ERR_CONSUMERS_MAX  as many are active as settings allow (stopping and away ones do not count)
  *   SL_ERR_FULL           the limits allow no more consumers of any state
- *   SL_ERR_INVALID        window 0, too many tags */
+ *   SL_ERR_INVALID        window 0, too many tags, a tag 0 */
 sl_err sl_group_join(sl_group *group, const sl_join *join, uint64_t now_ns, uint64_t *ret_consumer);
 
 /* The call was cancelled: everything it held goes back at once, what was started is charged.
@@ -168,11 +169,13 @@ sl_err sl_group_stop(sl_group *group, uint64_t consumer, const sl_stop *stop, ui
 /* Takes back the stop of an operator or the server.
  *   SL_OK               it is active (also if it had never been stopped)
  *   SL_ERR_DRAINED      too late, or it had stopped itself: it joins again with a new call
- *   SL_ERR_ALREADY_STOPPED  a rule (below) still stops it
+ *   SL_ERR_ALREADY_STOPPED  a rule (below) still stops it; taking that back resumes it
+ *   SL_ERR_CONSUMERS_MAX    as many are active as settings allow
  *   SL_ERR_NO_CONSUMER */
 sl_err sl_group_resume(sl_group *group, uint64_t consumer, uint64_t now_ns);
 
-/* An operator stops everyone with this tag, now and when it joins later, until it is taken back.
+/* An operator (stop->asked_by) stops everyone with this tag, now and when it joins later, until it is taken back; who
+ * joins later holds nothing, so the rest of `stop` is for those that are there.
  * SL_OK (also when the rule was there before), SL_ERR_FULL (SL_RULES_MAX); undo: SL_OK or SL_ERR_NOT_FOUND. */
 sl_err sl_group_stop_tag(sl_group *group, uint64_t tag, const sl_stop *stop, uint64_t now_ns);
 sl_err sl_group_resume_tag(sl_group *group, uint64_t tag, uint64_t now_ns);
@@ -197,7 +200,8 @@ typedef enum sl_nack_action {
 
 typedef struct sl_nack {
     sl_nack_action action;
-    bool has_delay; /* for RETRY: delay_ns instead of the pause that settings.backoff would give */
+    bool
+        has_delay; /* for RETRY: delay_ns (at most SL_PAUSE_NS_MAX) instead of the pause of settings.backoff */
     uint64_t delay_ns;
 } sl_nack;
 

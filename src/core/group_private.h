@@ -54,7 +54,7 @@ typedef struct sl_message {
         sl_list fresh;
         sl_pairing_node again;
     };
-    sl_map_node by_id; /* while records are loaded: by place */
+    sl_map_node by_claim; /* by id and holder, while it has one; while records are loaded: by place */
     sl_uuid id;
     uint64_t position;
     uint64_t sequence; /* how many messages of the lane were read before it; set when it is read */
@@ -70,6 +70,7 @@ typedef struct sl_message {
     bool charged : 1;  /* for the delivery that the lease is about */
     bool read : 1;     /* was offered in this life of the group, so it can be delivered */
     bool vanished : 1; /* is not in its stream any more, so it can not */
+    bool settled : 1;  /* before it was read again: only its place is kept, so that it is passed over then */
 } sl_message;
 
 /* Available messages in delivery order: those that were delivered before, replayed ones, new ones. */
@@ -116,16 +117,18 @@ struct sl_consumer {
     sl_heap_node window_end; /* away: when it is too late to come back */
     uint64_t id;
     sl_uuid session;
-    uint64_t heir; /* away: who may settle what it holds; 0: nobody */
     uint64_t reconnect_ns, since_ns, deliveries;
     uint64_t tags[SL_TAGS_MAX];
     uint32_t tag_count, window, in_flight, owned_count;
+    uint32_t current; /* messages that it is the holder of, by a lease that lives or has ended */
     uint32_t settled, released, lost; /* leases that ended so since the stop */
     sl_consumer_state state;
     sl_asker asked_by;
     bool extensions : 1;
     bool sends_started : 1; /* its session has done so at least once */
     bool stopped_itself : 1;
+    bool stopped_singly : 1; /* by an operator or the server, by name and not by a rule */
+    bool comes_back : 1;     /* inside a join: the newcomer comes back to this one */
     bool cordoned : 1;
     bool in_strategy : 1;
 };
@@ -145,15 +148,18 @@ struct sl_group {
     sl_hash_seed seed;
     sl_sink sink;
     uint64_t now_ns;
-    uint64_t epoch, token_next, consumer_next;
+    uint64_t epoch;          /* of the tokens and ids that are given */
+    uint64_t epoch_reserved; /* the records tell of it, no later life will use it; >= epoch */
+    uint64_t token_next, consumer_next;
     bool open, busy; /* busy: inside a call, to catch a sink that calls back */
 
     sl_line lines[SL_LANE_COUNT_];
-    sl_map ids, consumers_by_id, sessions;
+    sl_map claims, consumers_by_id, sessions;
     sl_heap dues;    /* messages: end of lease or of pause */
     sl_heap windows; /* away consumers: end of the reconnect window */
     sl_list free_messages, free_consumers, consumers;
     uint32_t message_count, in_flight, available;
+    uint32_t place_count; /* messages, and those settled before they were read again */
     uint32_t state_counts[SL_CONSUMER_STATE_COUNT_];
 
     sl_queue queue;              /* ring strategies: everything available */
@@ -175,11 +181,18 @@ struct sl_group {
 void sl_group_emit(sl_group *group, const sl_effect *effect);
 void sl_group_enter(sl_group *group, uint64_t now_ns);
 void sl_group_exit(sl_group *group);
+void sl_group_begin_epoch(sl_group *group);
+uint64_t sl_group_number(sl_group *group, uint64_t *next); /* the next token or consumer id */
 bool sl_group_reads_again(const sl_group *group); /* records told of messages that were not read yet */
 
 /* message.c */
 sl_message *sl_message_new(sl_group *group, const sl_offer *offer);
 void sl_message_free(sl_group *group, sl_message *message);
+uint64_t sl_claim_hash(const sl_group *group, sl_uuid id, uint64_t holder);
+sl_message *sl_claim_find(const sl_group *group, sl_uuid id, uint64_t holder,
+                          uint64_t token); /* newest first */
+void sl_message_claimable(sl_group *group, sl_message *message);
+void sl_message_unclaimable(sl_group *group, sl_message *message);
 sl_place sl_message_place(const sl_message *message);
 void sl_message_put(sl_group *group, sl_message *message);    /* into the index where it belongs now */
 void sl_message_remove(sl_group *group, sl_message *message); /* out of it */
@@ -207,12 +220,14 @@ uint64_t sl_line_wake(const sl_group *group, sl_lane lane);
 /* session.c */
 sl_consumer *sl_consumer_find(const sl_group *group, uint64_t id);
 sl_consumer *sl_consumer_new(sl_group *group, uint64_t id, sl_uuid session);
-void sl_consumer_forget(sl_group *group, sl_consumer *consumer);     /* it holds nothing */
-void sl_consumer_gone(sl_group *group, sl_consumer *consumer);       /* and say so */
+void sl_consumer_forget(sl_group *group, sl_consumer *consumer);      /* it holds nothing */
+void sl_consumer_gone(sl_group *group, sl_consumer *consumer);        /* and say so */
+void sl_session_starts(sl_group *group, const sl_consumer *consumer); /* it has sent Started */
+sl_consumer *sl_consumer_away_first(const sl_group *group, sl_uuid session);
+sl_consumer *sl_consumer_away_next(const sl_consumer *consumer);
 void sl_consumer_lease_over(sl_group *group, sl_consumer *consumer); /* after the answer to what ended it */
 void sl_consumer_window_over(sl_group *group, sl_consumer *consumer);
 void sl_consumer_set_state(sl_group *group, sl_consumer *consumer, sl_consumer_state state);
-uint64_t sl_session_hash(const sl_group *group, sl_uuid session);
 
 /* queue.c: the order of delivery */
 void sl_queue_init(sl_queue *queue);
@@ -253,6 +268,11 @@ void sl_pinned_consumer_out(sl_group *group, sl_consumer *consumer);
 void sl_pinned_cordon(sl_group *group, sl_consumer *consumer);
 bool sl_pinned_next(sl_group *group, sl_message **ret_message, sl_consumer **ret_consumer);
 void sl_pinned_check(const sl_group *group);
+
+static inline bool place_is_valid(sl_place place)
+{
+    return (unsigned)place.lane < SL_LANE_COUNT_ && place.position < UINT64_MAX;
+}
 
 static inline bool sl_consumer_has_room(const sl_consumer *consumer)
 {

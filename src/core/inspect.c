@@ -93,7 +93,7 @@ static void check_message(const sl_group *group, const sl_message *message)
     assert((message->key != NULL) == sl_strategy_is_pinned(group->settings.strategy));
 }
 
-static uint32_t check_line(const sl_group *group, const sl_line *line)
+static uint32_t check_line(const sl_group *group, const sl_line *line, uint32_t *places)
 {
     const sl_message *before = NULL;
     uint32_t count = 0;
@@ -105,8 +105,13 @@ static uint32_t check_line(const sl_group *group, const sl_line *line)
         assert(before == NULL || before->position < message->position);
         assert(unread == !message->read);
         assert(unread == (message->position >= line->read_from));
-        check_message(group, message);
         before = message;
+        *places += 1;
+        if (message->settled) {
+            assert(unread && message->index == SL_INDEX_NOWHERE);
+            continue;
+        }
+        check_message(group, message);
         count++;
     }
     sl_ranges_check(&line->settled);
@@ -122,7 +127,7 @@ static void check_consumer(const sl_group *group, const sl_consumer *consumer)
         assert(message->index == SL_INDEX_HELD && message->lease.holder == consumer->id);
         held++;
     }
-    assert(held == consumer->in_flight);
+    assert(held == consumer->in_flight && held <= consumer->current);
     assert(consumer->in_strategy == (consumer->state == SL_CONSUMER_ACTIVE));
     assert(consumer->in_strategy || sl_list_empty(&consumer->ring));
     assert(consumer->state != SL_CONSUMER_DRAINED || consumer->in_flight == 0);
@@ -132,21 +137,21 @@ static void check_consumer(const sl_group *group, const sl_consumer *consumer)
 
 void sl_group_check(const sl_group *group)
 {
-    uint32_t messages = 0, in_flight = 0, consumers = 0;
+    uint32_t messages = 0, in_flight = 0, consumers = 0, places = 0;
 
     assert(group->open && !group->busy);
     for (int lane = 0; lane < SL_LANE_COUNT_; lane++)
-        messages += check_line(group, &group->lines[lane]);
+        messages += check_line(group, &group->lines[lane], &places);
     SL_LIST_EACH (node, &group->consumers) {
         const sl_consumer *const consumer = SL_CONTAINER_OF(node, const sl_consumer, all);
         check_consumer(group, consumer);
         in_flight += consumer->in_flight;
         consumers++;
     }
-    assert(messages == group->message_count && messages <= group->limits.messages_max);
+    assert(messages == group->message_count);
+    assert(places == group->place_count && places <= group->limits.messages_max);
     assert(in_flight == group->in_flight);
     assert(consumers == group->consumers_by_id.count && consumers == group->sessions.count);
-    assert(group->ids.count == messages);
     sl_heap_check(&group->dues);
     sl_heap_check(&group->windows);
     if (group->limits.keyed)

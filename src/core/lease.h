@@ -57,6 +57,25 @@ static inline void sl_lease_take(sl_lease *lease, sl_lease wanted, uint64_t now_
     *lease = wanted;
 }
 
+/* Live when last looked at: its end was not noticed yet. What the indexes of a group go by between two looks. */
+static inline bool sl_lease_running(const sl_lease *lease)
+{
+    return lease->until_ns != 0;
+}
+
+/* The same delivery, for another call of the holder's session. */
+static inline void sl_lease_move(sl_lease *lease, uint64_t holder)
+{
+    assert(lease->holder != 0 && holder != 0);
+    lease->holder = holder;
+}
+
+static inline void sl_lease_extend(sl_lease *lease, uint64_t until_ns)
+{
+    assert(sl_lease_running(lease) && until_ns != 0);
+    lease->until_ns = until_ns;
+}
+
 /* The end was noticed. The holder may still settle, until somebody takes the message. */
 static inline void sl_lease_end(sl_lease *lease)
 {

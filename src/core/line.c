@@ -65,22 +65,25 @@ void sl_line_remove(sl_line *line, sl_message *message)
     sl_list_remove(&message->line);
 }
 
-/* Records tell of messages in the order of their deliveries. */
+static bool position_before(const sl_pairing_node *a, const sl_pairing_node *b)
+{
+    return SL_CONTAINER_OF(a, const sl_message, again)->position <
+           SL_CONTAINER_OF(b, const sl_message, again)->position;
+}
+
+/* Records tell of messages in the order of their deliveries. No message is in an index yet, so their nodes are free. */
 void sl_line_sort(sl_line *line)
 {
-    sl_queue sorted;
+    sl_pairing sorted;
 
-    sl_queue_init(&sorted);
+    sl_pairing_init(&sorted, position_before);
     SL_LIST_EACH_SAFE (node, &line->messages) {
-        sl_message *const message = SL_CONTAINER_OF(node, sl_message, line);
         sl_list_remove(node);
-        message->index = SL_INDEX_AGAIN;
-        sl_queue_insert(&sorted, message);
+        sl_pairing_insert(&sorted, &SL_CONTAINER_OF(node, sl_message, line)->again);
     }
-    for (sl_message *message; (message = sl_queue_first(&sorted)) != NULL;) {
-        sl_queue_remove(&sorted, message);
-        message->index = SL_INDEX_NOWHERE;
-        sl_list_push_back(&line->messages, &message->line);
+    for (sl_pairing_node *node; (node = sl_pairing_min(&sorted)) != NULL;) {
+        sl_pairing_remove(&sorted, node);
+        sl_list_push_back(&line->messages, &SL_CONTAINER_OF(node, sl_message, again)->line);
     }
     line->unread = line->messages.next;
 }
@@ -100,8 +103,12 @@ static void pass(sl_group *group, sl_line *line, uint64_t position)
 {
     sl_message *message;
 
-    while ((message = first_unread(line)) != NULL && message->position < position)
-        vanish(group, line, message);
+    while ((message = first_unread(line)) != NULL && message->position < position) {
+        if (message->settled)
+            sl_message_free(group, message);
+        else
+            vanish(group, line, message);
+    }
 }
 
 static void moved_to(sl_line *line, uint64_t read_from, uint32_t count)
@@ -113,6 +120,10 @@ static void moved_to(sl_line *line, uint64_t read_from, uint32_t count)
 
 static void read_again(sl_group *group, sl_line *line, sl_message *message)
 {
+    if (message->settled) { /* nothing but its place was left */
+        sl_message_free(group, message);
+        return;
+    }
     line->unread = message->line.next;
     message->read = true;
     message->sequence = line->sequence;

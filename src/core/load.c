@@ -21,18 +21,13 @@ static uint64_t place_hash(const sl_group *group, sl_place place)
 
 static sl_message *find_at(const sl_group *group, sl_place place)
 {
-    for (sl_map_node *node = sl_map_find(&group->ids, place_hash(group, place)); node != NULL;
+    for (sl_map_node *node = sl_map_find(&group->claims, place_hash(group, place)); node != NULL;
          node = sl_map_next(node)) {
-        sl_message *const message = SL_CONTAINER_OF(node, sl_message, by_id);
+        sl_message *const message = SL_CONTAINER_OF(node, sl_message, by_claim);
         if (message->lane == place.lane && message->position == place.position)
             return message;
     }
     return NULL;
-}
-
-static bool place_is_valid(sl_place place)
-{
-    return (unsigned)place.lane < SL_LANE_COUNT_ && place.position < UINT64_MAX;
 }
 
 /* Tokens and consumer ids begin with the epoch that gave them, so none can be of a later one than the last. */
@@ -49,7 +44,7 @@ static void let_go(sl_group *group, const sl_message *message)
 {
     sl_consumer *const holder = sl_consumer_find(group, message->lease.holder);
 
-    if (message->lease.until_ns != 0 && holder != NULL)
+    if (sl_lease_running(&message->lease) && holder != NULL)
         holder->in_flight--;
 }
 
@@ -57,13 +52,13 @@ static sl_err lease_to(sl_group *group, sl_message *message, sl_lease lease)
 {
     sl_consumer *const holder = sl_consumer_find(group, lease.holder);
 
-    if (!was_given(group, lease.token) || (lease.until_ns != 0 && holder == NULL))
+    if (!was_given(group, lease.token) || (sl_lease_running(&lease) && holder == NULL))
         return SL_ERR_CORRUPT;
     if ((lease.token == 0) != (lease.holder == 0) || (lease.holder == 0 && lease.until_ns != 0))
         return SL_ERR_CORRUPT;
     let_go(group, message);
     message->lease = lease;
-    if (lease.until_ns != 0)
+    if (sl_lease_running(&lease))
         holder->in_flight++;
     return SL_OK;
 }
@@ -72,7 +67,9 @@ static sl_err load_epoch(sl_group *group, const sl_effect *record)
 {
     if (record->epoch.epoch < group->epoch || record->epoch.epoch >= EPOCH_MAX)
         return SL_ERR_CORRUPT;
-    group->epoch = record->epoch.epoch;
+    if (record->epoch.messages_max > group->limits.messages_max)
+        return SL_ERR_FULL;
+    group->epoch = group->epoch_reserved = record->epoch.epoch;
     return SL_OK;
 }
 
@@ -117,7 +114,8 @@ static sl_err load_join(sl_group *group, const sl_effect *record)
     if (consumer == NULL)
         return SL_ERR_FULL;
     sl_consumer_set_state(group, consumer, SL_CONSUMER_AWAY);
-    consumer->sends_started = record->join.sends_started;
+    if (record->join.sends_started)
+        sl_session_starts(group, consumer);
     return SL_OK;
 }
 
@@ -149,8 +147,10 @@ static sl_err know(sl_group *group, const sl_offer *offer, sl_message **ret_mess
         if (message == NULL)
             return SL_ERR_FULL;
         sl_list_push_back(&line->messages, &message->line);
-        sl_map_insert(&group->ids, &message->by_id, place_hash(group, offer->place));
+        sl_map_insert(&group->claims, &message->by_claim, place_hash(group, offer->place));
     }
+    if (!sl_uuid_equal(message->id, offer->id) || message->key_hash != offer->key)
+        return SL_ERR_CORRUPT; /* what stands at a place does not change */
     *ret_message = message;
     return SL_OK;
 }
@@ -167,6 +167,8 @@ static sl_err load_lease(sl_group *group, const sl_effect *record)
     err = know(group, &offer, &message);
     if (err != SL_OK)
         return err;
+    if (sl_lease_running(&message->lease) || lease.token <= message->lease.token)
+        return SL_ERR_CORRUPT; /* the one before ended with a record of its own */
     err = lease_to(group, message, lease);
     message->started = message->charged = false;
     message->not_before_ns = 0;
@@ -180,7 +182,7 @@ static sl_err load_message(sl_group *group, const sl_effect *record)
     const sl_lease lease = { record->message.token, record->message.consumer,
                              record->message.ended ? 0 : record->message.until_ns };
     sl_message *message;
-    sl_err err = know(group, &offer, &message);
+    sl_err err = record->message.counters.deliveries == 0 ? SL_ERR_CORRUPT : know(group, &offer, &message);
 
     if (err != SL_OK)
         return err;
@@ -203,10 +205,10 @@ static sl_err load_started(sl_group *group, const sl_effect *record)
 {
     sl_message *const message = leased_at(group, record->started.place, record->started.token);
 
-    if (message == NULL || message->lease.until_ns == 0)
+    if (message == NULL || !sl_lease_running(&message->lease))
         return SL_ERR_CORRUPT;
     message->started = true;
-    sl_consumer_find(group, message->lease.holder)->sends_started = true;
+    sl_session_starts(group, sl_consumer_find(group, message->lease.holder));
     return SL_OK;
 }
 
@@ -214,18 +216,23 @@ static sl_err load_extend(sl_group *group, const sl_effect *record)
 {
     sl_message *const message = leased_at(group, record->extend.place, record->extend.token);
 
-    if (message == NULL || message->lease.until_ns == 0 || record->extend.until_ns == 0)
+    if (message == NULL || !sl_lease_running(&message->lease) || record->extend.until_ns == 0)
         return SL_ERR_CORRUPT;
-    message->lease.until_ns = record->extend.until_ns;
+    sl_lease_extend(&message->lease, record->extend.until_ns);
     return SL_OK;
 }
 
 static sl_err load_move(sl_group *group, const sl_effect *record)
 {
     sl_message *const message = leased_at(group, record->move.place, record->move.token);
+    const sl_consumer *const to = sl_consumer_find(group, record->move.consumer);
+    const sl_consumer *from;
     sl_lease lease;
 
-    if (message == NULL || sl_consumer_find(group, record->move.consumer) == NULL)
+    if (message == NULL || to == NULL)
+        return SL_ERR_CORRUPT;
+    from = sl_consumer_find(group, message->lease.holder);
+    if (from == NULL || !sl_uuid_equal(from->session, to->session))
         return SL_ERR_CORRUPT;
     lease = message->lease;
     lease.holder = record->move.consumer;
@@ -267,6 +274,8 @@ static sl_err load_settled(sl_group *group, sl_place place, sl_range range)
     message = find_at(group, place);
     if (message != NULL) {
         let_go(group, message);
+        sl_map_remove(&group->claims, &message->by_claim);
+        sl_lease_drop(&message->lease);
         sl_message_free(group, message);
     }
     return load_range(group, place.lane, range.from, range.to);
@@ -309,16 +318,16 @@ sl_err sl_group_replay(sl_group *group, const sl_effect *record)
 /* --- open --- */
 
 /* Files a message by id and puts it where it belongs. A clock that was wrong when the lease was given must
- * not hold the message for ever, and an ended lease of a consumer that is gone is nobody's. */
-static void settle_in(sl_group *group, sl_message *message)
+ * not hold the message for ever. */
+static void put_in_place(sl_group *group, sl_message *message)
 {
-    sl_map_remove(&group->ids, &message->by_id);
-    sl_map_insert(&group->ids, &message->by_id,
-                  sl_hash(group->seed, message->id.bytes, sizeof message->id.bytes));
+    sl_map_remove(&group->claims, &message->by_claim);
+    if (message->lease.holder != 0)
+        sl_message_claimable(group, message);
     message->lease.until_ns =
         sl_min_u64(message->lease.until_ns, sl_add_sat_u64(group->now_ns, SL_LEASE_NS_MAX));
-    if (message->lease.until_ns == 0 && sl_consumer_find(group, message->lease.holder) == NULL)
-        sl_lease_drop(&message->lease);
+    message->not_before_ns =
+        sl_min_u64(message->not_before_ns, sl_add_sat_u64(group->now_ns, SL_PAUSE_NS_MAX));
     sl_strategy_message_known(group, message);
     sl_message_put(group, message);
 }
@@ -329,7 +338,7 @@ static void open_line(sl_group *group, sl_line *line)
     sl_ranges_drop_below(&line->settled, line->read_from);
     sl_line_sort(line);
     SL_LIST_EACH (node, &line->messages)
-        settle_in(group, SL_CONTAINER_OF(node, sl_message, line));
+        put_in_place(group, SL_CONTAINER_OF(node, sl_message, line));
     line->checkpoint = sl_line_below(line);
     line->checkpoint_at_ns = group->now_ns;
 }
@@ -345,14 +354,6 @@ static bool is_consistent(const sl_line *line)
     return true;
 }
 
-static void begin_epoch(sl_group *group)
-{
-    group->epoch++;
-    assert(group->epoch <= EPOCH_MAX);
-    group->token_next = group->consumer_next = group->epoch << ID_EPOCH_SHIFT | 1;
-    sl_group_emit(group, &(sl_effect){ .kind = SL_EFFECT_EPOCH, .epoch = { .epoch = group->epoch } });
-}
-
 sl_err sl_group_open(sl_group *group, uint64_t now_ns)
 {
     assert(!group->open);
@@ -363,12 +364,12 @@ sl_err sl_group_open(sl_group *group, uint64_t now_ns)
     group->open = true;
     SL_LIST_EACH (node, &group->consumers) {
         sl_consumer *const consumer = SL_CONTAINER_OF(node, sl_consumer, all);
-        consumer->in_flight = 0;
+        consumer->in_flight = consumer->current = 0;
         consumer->since_ns = now_ns;
     }
     for (int lane = 0; lane < SL_LANE_COUNT_; lane++)
         open_line(group, &group->lines[lane]);
-    begin_epoch(group);
+    sl_group_begin_epoch(group);
     SL_LIST_EACH_SAFE (node, &group->consumers)
         sl_consumer_lease_over(group, SL_CONTAINER_OF(node, sl_consumer, all));
     sl_group_enter(group, now_ns);
@@ -383,29 +384,70 @@ static void write(sl_sink sink, const sl_effect *record)
     sink.emit(sink.ctx, record);
 }
 
-static void write_range(sl_sink sink, sl_lane lane, uint64_t from, uint64_t to)
+/* Ranges on their way out, in ascending order; those that touch become one, so that the same set always gives the same
+ * records. */
+typedef struct range_writer {
+    sl_sink sink;
+    sl_lane lane;
+    sl_range pending;
+} range_writer;
+
+static void write_pending(range_writer *writer)
 {
-    if (from < to)
-        write(sink,
-              &(sl_effect){ .kind = SL_EFFECT_PASSED, .passed = { .lane = lane, .from = from, .to = to } });
+    const sl_range range = writer->pending;
+
+    if (range.from < range.to)
+        write(writer->sink,
+              &(sl_effect){ .kind = SL_EFFECT_PASSED,
+                            .passed = { .lane = writer->lane, .from = range.from, .to = range.to } });
 }
 
-/* Below the first unsettled message, between those that were read, and what records said beyond. */
+static void write_range(range_writer *writer, uint64_t from, uint64_t to)
+{
+    if (from >= to)
+        return;
+    if (writer->pending.to != from) {
+        write_pending(writer);
+        writer->pending.from = from;
+    }
+    writer->pending.to = to;
+}
+
+/* What records said about positions that were not read again, and what was settled there since. */
+static void write_unread(range_writer *writer, const sl_line *line)
+{
+    const sl_list *node = line->unread;
+    uint32_t i = 0;
+
+    while (i < line->settled.count || node != &line->messages) {
+        const sl_message *const message =
+            node == &line->messages ? NULL : SL_CONTAINER_OF(node, const sl_message, line);
+        if (message == NULL || (i < line->settled.count && line->settled.items[i].from < message->position)) {
+            write_range(writer, line->settled.items[i].from, line->settled.items[i].to);
+            i++;
+        } else {
+            if (message->settled)
+                write_range(writer, message->position, message->position + 1);
+            node = node->next;
+        }
+    }
+}
+
+/* Below the first unsettled message, between those that were read, and beyond. */
 static void write_settled(sl_sink sink, const sl_line *line, sl_lane lane)
 {
+    range_writer writer = { .sink = sink, .lane = lane };
     uint64_t from = sl_line_below(line);
 
     write(sink, &(sl_effect){ .kind = SL_EFFECT_CHECKPOINT, .checkpoint = { .lane = lane, .below = from } });
-    SL_LIST_EACH (node, &line->messages) {
+    for (const sl_list *node = line->messages.next; node != line->unread; node = node->next) {
         const uint64_t position = SL_CONTAINER_OF(node, const sl_message, line)->position;
-        if (position >= line->read_from)
-            break;
-        write_range(sink, lane, from, position);
+        write_range(&writer, from, position);
         from = position + 1;
     }
-    write_range(sink, lane, from, line->read_from);
-    for (uint32_t i = 0; i < line->settled.count; i++)
-        write_range(sink, lane, line->settled.items[i].from, line->settled.items[i].to);
+    write_range(&writer, from, line->read_from);
+    write_unread(&writer, line);
+    write_pending(&writer);
 }
 
 static void write_message(sl_sink sink, const sl_message *message)
@@ -443,7 +485,7 @@ static void write_line(sl_sink sink, const sl_line *line, sl_lane lane)
     write_settled(sink, line, lane);
     SL_LIST_EACH (node, &line->messages) {
         const sl_message *const message = SL_CONTAINER_OF(node, const sl_message, line);
-        if (message->counters.deliveries > 0)
+        if (message->counters.deliveries > 0 && !message->settled)
             write_message(sink, message);
     }
 }
@@ -451,7 +493,9 @@ static void write_line(sl_sink sink, const sl_line *line, sl_lane lane)
 void sl_group_snapshot(const sl_group *group, sl_sink sink)
 {
     assert(group->open && !group->busy);
-    write(sink, &(sl_effect){ .kind = SL_EFFECT_EPOCH, .epoch = { .epoch = group->epoch } });
+    write(sink, &(sl_effect){ .kind = SL_EFFECT_EPOCH,
+                              .epoch = { .epoch = group->epoch_reserved,
+                                         .messages_max = group->limits.messages_max } });
     write(sink, &(sl_effect){ .kind = SL_EFFECT_SETTINGS, .settings = group->settings });
     for (uint32_t i = 0; i < group->rule_count; i++)
         write(sink, &(sl_effect){ .kind = SL_EFFECT_RULE, .rule = { .tag = group->rules[i], .stop = true } });

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 
 #include <assert.h>
+#include <string.h>
 
 /* How a live lease ended, for the report of a consumer that is stopping. */
 typedef enum lease_end {
@@ -18,11 +19,6 @@ typedef enum lease_end {
 sl_place sl_message_place(const sl_message *message)
 {
     return (sl_place){ .lane = (sl_lane)message->lane, .position = message->position };
-}
-
-static uint64_t id_hash(const sl_group *group, sl_uuid id)
-{
-    return sl_hash(group->seed, id.bytes, sizeof id.bytes);
 }
 
 sl_message *sl_message_new(sl_group *group, const sl_offer *offer)
@@ -41,18 +37,74 @@ sl_message *sl_message_new(sl_group *group, const sl_offer *offer)
     };
     sl_list_init(&message->line);
     group->message_count++;
-    if (group->open) /* while loading, messages are found by place instead */
-        sl_map_insert(&group->ids, &message->by_id, id_hash(group, offer->id));
+    group->place_count++;
     return message;
+}
+
+/* --- who may say something about it ---
+ *
+ * Claims name an id, so a message is found by id and holder together: ids may repeat (publishers choose them), and so
+ * only those that one consumer holds at a time stand in a chain. */
+
+uint64_t sl_claim_hash(const sl_group *group, sl_uuid id, uint64_t holder)
+{
+    uint8_t bytes[sizeof id.bytes + sizeof holder];
+
+    memcpy(bytes, id.bytes, sizeof id.bytes);
+    memcpy(bytes + sizeof id.bytes, &holder, sizeof holder);
+    return sl_hash(group->seed, bytes, sizeof bytes);
+}
+
+sl_message *sl_claim_find(const sl_group *group, sl_uuid id, uint64_t holder, uint64_t token)
+{
+    sl_map_node *node = sl_map_find(&group->claims, sl_claim_hash(group, id, holder));
+
+    for (; node != NULL; node = sl_map_next(node)) {
+        sl_message *const message = SL_CONTAINER_OF(node, sl_message, by_claim);
+        if (sl_uuid_equal(message->id, id) && sl_lease_is(&message->lease, holder, token))
+            return message;
+    }
+    return NULL;
+}
+
+void sl_message_claimable(sl_group *group, sl_message *message)
+{
+    sl_consumer *const holder = sl_consumer_find(group, message->lease.holder);
+
+    sl_map_insert(&group->claims, &message->by_claim,
+                  sl_claim_hash(group, message->id, message->lease.holder));
+    if (holder != NULL)
+        holder->current++;
+}
+
+/* The holder may be gone: an ended lease does not keep it. */
+void sl_message_unclaimable(sl_group *group, sl_message *message)
+{
+    sl_consumer *const holder = sl_consumer_find(group, message->lease.holder);
+
+    if (message->lease.holder == 0)
+        return;
+    sl_map_remove(&group->claims, &message->by_claim);
+    if (holder != NULL)
+        holder->current--;
+}
+
+/* From now on nobody can name it. */
+static void unknow(sl_group *group, sl_message *message)
+{
+    sl_message_unclaimable(group, message);
+    sl_lease_drop(&message->lease);
+    group->message_count--;
 }
 
 void sl_message_free(sl_group *group, sl_message *message)
 {
     assert(message->index == SL_INDEX_NOWHERE);
-    sl_map_remove(&group->ids, &message->by_id);
+    if (!message->settled)
+        unknow(group, message);
     sl_line_remove(&group->lines[message->lane], message);
     sl_list_push_back(&group->free_messages, &message->line);
-    group->message_count--;
+    group->place_count--;
 }
 
 static void hold(sl_group *group, sl_message *message)
@@ -84,7 +136,7 @@ void sl_message_put(sl_group *group, sl_message *message)
 {
     assert(message->index == SL_INDEX_NOWHERE);
     sl_lease_check(&message->lease);
-    if (message->lease.until_ns != 0) {
+    if (sl_lease_running(&message->lease)) {
         hold(group, message);
     } else if (!message->read) {
         return;
@@ -112,6 +164,12 @@ void sl_message_remove(sl_group *group, sl_message *message)
         break;
     }
     message->index = SL_INDEX_NOWHERE;
+}
+
+/* Counters stay at their end: a record of one that began anew would contradict the one before. */
+static void count(uint32_t *counter)
+{
+    *counter += *counter < UINT32_MAX;
 }
 
 static uint64_t lease_until(const sl_group *group)
@@ -142,21 +200,27 @@ static void emit_delivery(sl_group *group, const sl_message *message)
 
 void sl_message_deliver(sl_group *group, sl_message *message, sl_consumer *consumer)
 {
-    const sl_lease lease = { .token = group->token_next++,
+    const sl_lease lease = { .token = sl_group_number(group, &group->token_next),
                              .holder = consumer->id,
                              .until_ns = lease_until(group) };
 
+    sl_consumer *const before = sl_consumer_find(group, message->lease.holder);
+
     assert(consumer->state == SL_CONSUMER_ACTIVE);
     sl_message_remove(group, message);
-    if (message->counters.deliveries++ == 0)
+    if (message->counters.deliveries == 0)
         sl_strategy_first_delivery(group, message);
+    count(&message->counters.deliveries);
+    sl_message_unclaimable(group, message);
     sl_lease_take(&message->lease, lease, group->now_ns);
+    sl_message_claimable(group, message);
     message->not_before_ns = 0;
     message->started = message->charged = false;
     sl_message_put(group, message);
     consumer->deliveries++;
     group->deliveries++;
     emit_delivery(group, message);
+    sl_consumer_lease_over(group, before); /* if this was the last thing that it was remembered for */
 }
 
 /* To be called before the message leaves its holder; a lease that had ended was counted then. */
@@ -174,22 +238,16 @@ static void note_end(sl_group *group, const sl_message *message, lease_end how)
     holder->lost += how == END_LOST;
 }
 
+/* One that was not read again yet keeps its place in the line, so that it is passed over when its turn comes. */
 static void forget(sl_group *group, sl_message *message)
 {
     sl_message_remove(group, message);
     sl_strategy_message_settled(group, message);
-    sl_message_free(group, message);
-}
-
-/* Until it is read again, a message above read_from stands alone: its neighbours are not known yet. */
-static void remember_settled(sl_group *group, const sl_message *message)
-{
-    sl_line *const line = &group->lines[message->lane];
-
-    if (message->position >= line->read_from) {
-        const sl_err err = sl_ranges_add(&line->settled, message->position, message->position + 1);
-        assert(err == SL_OK); /* see sl_group_bytes(): there is a range for each message and each gap */
-        (void)err;
+    if (message->read) {
+        sl_message_free(group, message);
+    } else {
+        unknow(group, message);
+        message->settled = true;
     }
 }
 
@@ -198,7 +256,6 @@ void sl_message_settle(sl_group *group, sl_message *message, sl_settle_cause cau
     const sl_range range = sl_line_settled_around(&group->lines[message->lane], message);
 
     note_end(group, message, END_SETTLED);
-    remember_settled(group, message);
     group->settled++;
     sl_group_emit(group, &(sl_effect){ .kind = SL_EFFECT_SETTLE,
                                        .settle = { .place = sl_message_place(message),
@@ -213,7 +270,6 @@ static void park(sl_group *group, sl_message *message, sl_park_cause cause)
 {
     const sl_range range = sl_line_settled_around(&group->lines[message->lane], message);
 
-    remember_settled(group, message);
     group->parked++;
     sl_group_emit(group, &(sl_effect){ .kind = SL_EFFECT_PARK,
                                        .park = { .place = sl_message_place(message),
@@ -244,14 +300,19 @@ static uint64_t pause_ns(const sl_group *group, const sl_message *message)
     return sl_retry_next(&policy, &past, random).delay_ns;
 }
 
+static uint64_t own_pause_ns(const sl_nack *nack)
+{
+    return sl_min_u64(nack->delay_ns, SL_PAUSE_NS_MAX);
+}
+
 static void charge(sl_group *group, sl_message *message, const sl_nack *nack)
 {
     const bool own_delay = nack != NULL && nack->has_delay;
 
-    message->counters.attempts++;
+    count(&message->counters.attempts);
     message->charged = true;
     message->not_before_ns =
-        sl_add_sat_u64(group->now_ns, own_delay ? nack->delay_ns : pause_ns(group, message));
+        sl_add_sat_u64(group->now_ns, own_delay ? own_pause_ns(nack) : pause_ns(group, message));
     group->charged++;
 }
 
@@ -272,10 +333,12 @@ static bool park_if_spent(sl_group *group, sl_message *message)
 static void come_back(sl_group *group, sl_message *message, sl_back_cause cause, bool charged)
 {
     sl_message_remove(group, message);
-    if (cause == SL_BACK_EXPIRED)
+    if (cause == SL_BACK_EXPIRED) {
         sl_lease_end(&message->lease);
-    else
+    } else {
+        sl_message_unclaimable(group, message);
         sl_lease_drop(&message->lease);
+    }
     sl_group_emit(group, &(sl_effect){ .kind = SL_EFFECT_BACK,
                                        .back = { .place = sl_message_place(message),
                                                  .cause = cause,
@@ -341,9 +404,9 @@ void sl_message_back(sl_group *group, sl_message *message, sl_back_cause cause)
 {
     assert(message->index == SL_INDEX_HELD);
     if (cause == SL_BACK_INTERRUPTED)
-        message->counters.interrupts++;
+        count(&message->counters.interrupts);
     if (cause == SL_BACK_DIED && message->started)
-        message->counters.kills++;
+        count(&message->counters.kills);
     give_back(group, message, cause, is_charged(group, message, cause), NULL);
 }
 
@@ -351,7 +414,7 @@ void sl_message_back(sl_group *group, sl_message *message, sl_back_cause cause)
 void sl_message_nack(sl_group *group, sl_message *message, const sl_nack *nack)
 {
     if (message->charged && nack->has_delay)
-        message->not_before_ns = sl_add_sat_u64(group->now_ns, nack->delay_ns);
+        message->not_before_ns = sl_add_sat_u64(group->now_ns, own_pause_ns(nack));
     give_back(group, message, SL_BACK_NACKED, !message->charged, nack);
 }
 
@@ -366,7 +429,7 @@ void sl_message_release(sl_group *group, sl_message *message)
 
 void sl_message_start(sl_group *group, sl_message *message)
 {
-    sl_consumer_find(group, message->lease.holder)->sends_started = true;
+    sl_session_starts(group, sl_consumer_find(group, message->lease.holder));
     if (message->started)
         return;
     message->started = true;
@@ -378,7 +441,7 @@ void sl_message_start(sl_group *group, sl_message *message)
 void sl_message_extend(sl_group *group, sl_message *message, uint64_t until_ns)
 {
     assert(message->index == SL_INDEX_HELD);
-    message->lease.until_ns = until_ns;
+    sl_lease_extend(&message->lease, until_ns);
     sl_heap_rekey(&group->dues, &message->due, until_ns);
     sl_group_emit(group, &(sl_effect){ .kind = SL_EFFECT_EXTEND,
                                        .extend = { .place = sl_message_place(message),

@@ -134,7 +134,8 @@ static void key_attach(sl_group *group, sl_key *key)
     bucket_attach(group, key->bucket);
 }
 
-/* Whether a key waits depends on who owns its bucket. Those that wait are at most those in flight. */
+/* Whether a key waits depends on who owns its bucket. Those that wait have something in flight or, with key_order,
+ * something that was delivered and is not settled. */
 static void relink_waiting(const sl_group *group, sl_bucket *bucket)
 {
     sl_list all;

@@ -25,6 +25,17 @@ static uint32_t first_reaching(const sl_ranges *ranges, uint64_t position)
     return low;
 }
 
+/* What was dropped from the front is used again when the end is reached. */
+static void make_place_at_end(sl_ranges *ranges)
+{
+    const uint32_t dropped = (uint32_t)(ranges->items - ranges->memory);
+
+    if (dropped == 0 || dropped + ranges->count < ranges->capacity)
+        return;
+    memmove(ranges->memory, ranges->items, ranges->count * sizeof *ranges->items);
+    ranges->items = ranges->memory;
+}
+
 /* Replaces `old_count` ranges at `index` by one. */
 static void splice(sl_ranges *ranges, uint32_t index, uint32_t old_count, sl_range range)
 {
@@ -50,6 +61,7 @@ sl_err sl_ranges_add(sl_ranges *ranges, uint64_t from, uint64_t to)
     }
     if (touched == 0 && ranges->count == ranges->capacity)
         return SL_ERR_FULL;
+    make_place_at_end(ranges);
     splice(ranges, index, touched, sum);
     return SL_OK;
 }
@@ -76,8 +88,7 @@ void sl_ranges_drop_below(sl_ranges *ranges, uint64_t position)
 
     if (gone < ranges->count && ranges->items[gone].to == position)
         gone++;
-    if (gone > 0)
-        memmove(ranges->items, ranges->items + gone, (ranges->count - gone) * sizeof *ranges->items);
+    ranges->items += gone;
     ranges->count -= gone;
     if (ranges->count > 0)
         ranges->items[0].from = sl_max_u64(ranges->items[0].from, position);
@@ -85,7 +96,8 @@ void sl_ranges_drop_below(sl_ranges *ranges, uint64_t position)
 
 void sl_ranges_check(const sl_ranges *ranges)
 {
-    assert(ranges->count <= ranges->capacity);
+    assert(ranges->items >= ranges->memory);
+    assert((uint32_t)(ranges->items - ranges->memory) + ranges->count <= ranges->capacity);
     for (uint32_t i = 0; i < ranges->count; i++) {
         assert(ranges->items[i].from < ranges->items[i].to);
         assert(i == 0 || ranges->items[i - 1].to < ranges->items[i].from);

@@ -16,13 +16,14 @@ typedef struct sl_range {
 } sl_range;
 
 typedef struct sl_ranges {
-    sl_range *items; /* the caller's memory */
+    sl_range *memory; /* the caller's */
+    sl_range *items;  /* the first one: dropping from the front moves this, not the others */
     uint32_t count, capacity;
 } sl_ranges;
 
 static inline void sl_ranges_init(sl_ranges *ranges, sl_range *items, uint32_t capacity)
 {
-    *ranges = (sl_ranges){ .items = items, .capacity = capacity };
+    *ranges = (sl_ranges){ .memory = items, .items = items, .capacity = capacity };
 }
 
 /* Adds [from, to); an empty range is no change. SL_OK, or SL_ERR_FULL with the set unchanged.
@@ -34,7 +35,7 @@ bool sl_ranges_has(const sl_ranges *ranges, uint64_t position);
 /* First position at or after `position` that is not in the set. */
 uint64_t sl_ranges_skip(const sl_ranges *ranges, uint64_t position);
 
-/* Forgets every position below `position`. */
+/* Forgets every position below `position`. O(log n). */
 void sl_ranges_drop_below(sl_ranges *ranges, uint64_t position);
 
 void sl_ranges_check(const sl_ranges *ranges);

@@ -226,7 +226,10 @@ static void walk_message(cursor *c, sl_effect *r)
 static void walk(cursor *c, sl_effect *r)
 {
     switch (r->kind) {
-    case SL_EFFECT_EPOCH: u64(c, &r->epoch.epoch); return;
+    case SL_EFFECT_EPOCH:
+        u64(c, &r->epoch.epoch);
+        u32(c, &r->epoch.messages_max);
+        return;
     case SL_EFFECT_SETTINGS: settings(c, &r->settings); return;
     case SL_EFFECT_RULE:
     case SL_EFFECT_JOIN:

@@ -12,7 +12,7 @@
 
 /* --- finding, making, forgetting --- */
 
-uint64_t sl_session_hash(const sl_group *group, sl_uuid session)
+static uint64_t session_hash(const sl_group *group, sl_uuid session)
 {
     return sl_hash(group->seed, session.bytes, sizeof session.bytes);
 }
@@ -47,7 +47,7 @@ sl_consumer *sl_consumer_new(sl_group *group, uint64_t id, sl_uuid session)
     sl_list_init(&consumer->ring);
     sl_list_push_back(&group->consumers, &consumer->all);
     sl_map_insert(&group->consumers_by_id, &consumer->by_id, id);
-    sl_map_insert(&group->sessions, &consumer->by_session, sl_session_hash(group, session));
+    sl_map_insert(&group->sessions, &consumer->by_session, session_hash(group, session));
     group->state_counts[consumer->state]++;
     return consumer;
 }
@@ -89,13 +89,20 @@ static void drained(sl_group *group, sl_consumer *consumer)
                                                     .lost = consumer->lost } });
 }
 
+/* One that is away since its connection broke has a time to come back; one that a restart left has its leases. */
+static bool has_window(const sl_consumer *consumer)
+{
+    return sl_heap_has(&consumer->window_end);
+}
+
+/* After a restart an away consumer is kept as long as anything might still be settled by its session. */
 void sl_consumer_lease_over(sl_group *group, sl_consumer *consumer)
 {
     if (consumer == NULL || consumer->in_flight > 0)
         return;
     if (consumer->state == SL_CONSUMER_STOPPING)
         drained(group, consumer);
-    else if (consumer->state == SL_CONSUMER_AWAY)
+    else if (consumer->state == SL_CONSUMER_AWAY && (consumer->current == 0 || has_window(consumer)))
         sl_consumer_gone(group, consumer);
 }
 
@@ -134,6 +141,7 @@ static void shut_gate(sl_group *group, sl_consumer *consumer, sl_asker asked_by)
     sl_consumer_set_state(group, consumer, SL_CONSUMER_STOPPING);
     consumer->asked_by = asked_by;
     consumer->settled = consumer->released = consumer->lost = 0;
+    consumer->stopped_singly = false;
 }
 
 static sl_err stop_one(sl_group *group, sl_consumer *consumer, const sl_stop *stop)
@@ -167,20 +175,34 @@ sl_err sl_group_stop(sl_group *group, uint64_t consumer_id, const sl_stop *stop,
 
     sl_group_enter(group, now_ns);
     consumer = find_live(group, consumer_id);
-    if (consumer != NULL)
+    if (consumer != NULL) {
         err = stop_one(group, consumer, stop);
+        consumer->stopped_singly = consumer->stopped_singly || stop->asked_by != SL_ASKER_CONSUMER;
+    }
     sl_group_exit(group);
     return err;
 }
 
+static bool is_full(const sl_group *group)
+{
+    const uint32_t max = group->settings.consumers_max;
+
+    return max > 0 && group->state_counts[SL_CONSUMER_ACTIVE] >= max;
+}
+
+/* What stops it now is taken back, except the rules: they are taken back by themselves. */
 static sl_err resume_one(sl_group *group, sl_consumer *consumer)
 {
     if (consumer->state == SL_CONSUMER_ACTIVE)
         return SL_OK;
     if (consumer->state == SL_CONSUMER_DRAINED || consumer->stopped_itself)
         return SL_ERR_DRAINED;
-    if (is_under_rule(group, consumer))
+    if (is_under_rule(group, consumer)) {
+        consumer->stopped_singly = false;
         return SL_ERR_ALREADY_STOPPED;
+    }
+    if (is_full(group))
+        return SL_ERR_CONSUMERS_MAX;
     sl_consumer_set_state(group, consumer, SL_CONSUMER_ACTIVE);
     sl_strategy_consumer_in(group, consumer);
     return SL_OK;
@@ -230,6 +252,7 @@ sl_err sl_group_stop_tag(sl_group *group, uint64_t tag, const sl_stop *stop, uin
 {
     sl_err err;
 
+    assert(stop->asked_by == SL_ASKER_OPERATOR); /* nobody else makes rules */
     sl_group_enter(group, now_ns);
     err = add_rule(group, tag);
     if (err == SL_OK) {
@@ -247,9 +270,8 @@ static void resume_tagged(sl_group *group, uint64_t tag)
 {
     SL_LIST_EACH (node, &group->consumers) {
         sl_consumer *const consumer = SL_CONTAINER_OF(node, sl_consumer, all);
-        if (consumer->state == SL_CONSUMER_STOPPING && consumer->asked_by == SL_ASKER_OPERATOR &&
-            has_tag(consumer, tag))
-            resume_one(group, consumer);
+        if (consumer->state == SL_CONSUMER_STOPPING && !consumer->stopped_singly && has_tag(consumer, tag))
+            (void)resume_one(group, consumer); /* another rule may stop it, or the maximum is reached */
     }
 }
 
@@ -334,40 +356,62 @@ sl_err sl_group_away(sl_group *group, uint64_t consumer, uint64_t now_ns)
 
 /* --- join --- */
 
-/* The next consumer of the session that is away, beginning at a node of the sessions map. */
-static sl_consumer *away_from(sl_map_node *node, sl_uuid session)
+/* The next consumer of the session, beginning at a node of the sessions map; perhaps only of those that are away. */
+static sl_consumer *of_session(sl_map_node *node, sl_uuid session, bool only_away)
 {
     for (; node != NULL; node = sl_map_next(node)) {
         sl_consumer *const consumer = SL_CONTAINER_OF(node, sl_consumer, by_session);
-        if (consumer->state == SL_CONSUMER_AWAY && sl_uuid_equal(consumer->session, session))
+        if (sl_uuid_equal(consumer->session, session) && (!only_away || consumer->state == SL_CONSUMER_AWAY))
             return consumer;
     }
     return NULL;
 }
 
-static sl_consumer *away_first(const sl_group *group, sl_uuid session)
+static sl_consumer *session_first(const sl_group *group, sl_uuid session, bool only_away)
 {
-    return away_from(sl_map_find(&group->sessions, sl_session_hash(group, session)), session);
+    return of_session(sl_map_find(&group->sessions, session_hash(group, session)), session, only_away);
 }
 
-static sl_consumer *away_next(const sl_consumer *consumer)
+static sl_consumer *session_next(const sl_consumer *consumer, bool only_away)
 {
-    return away_from(sl_map_next(&consumer->by_session), consumer->session);
+    return of_session(sl_map_next(&consumer->by_session), consumer->session, only_away);
+}
+
+sl_consumer *sl_consumer_away_first(const sl_group *group, sl_uuid session)
+{
+    return session_first(group, session, true);
+}
+
+sl_consumer *sl_consumer_away_next(const sl_consumer *consumer)
+{
+    return session_next(consumer, true);
 }
 
 static bool session_sends_started(const sl_group *group, sl_uuid session)
 {
-    bool sends = false;
+    const sl_consumer *const any = session_first(group, session, false);
 
-    for (const sl_consumer *dead = away_first(group, session); dead != NULL; dead = away_next(dead))
-        sends = sends || dead->sends_started;
-    return sends;
+    return any != NULL && any->sends_started;
 }
+
+/* All calls of a session speak for it: what one says of starting holds for the others. */
+void sl_session_starts(sl_group *group, const sl_consumer *consumer)
+{
+    if (consumer->sends_started)
+        return;
+    for (sl_consumer *c = session_first(group, consumer->session, false); c != NULL;
+         c = session_next(c, false))
+        c->sends_started = true;
+}
+
+/* --- coming back --- */
 
 /* The same lease for another call of the session: no new token, no new delivery, no new time. */
 static void move_lease(sl_group *group, sl_message *message, sl_consumer *from, sl_consumer *to)
 {
-    message->lease.holder = to->id;
+    sl_message_unclaimable(group, message);
+    sl_lease_move(&message->lease, to->id);
+    sl_message_claimable(group, message);
     if (message->index == SL_INDEX_HELD) {
         sl_list_remove(&message->held);
         sl_list_push_back(&to->held, &message->held);
@@ -380,43 +424,58 @@ static void move_lease(sl_group *group, sl_message *message, sl_consumer *from, 
                                                  .consumer = to->id } });
 }
 
-/* Moves every lease on this id of a dead call of the session. */
-static void take_over(sl_group *group, sl_consumer *consumer, sl_uuid id)
+/* To whom of the away ones a newcomer comes back: to those that hold something of its list. One that has nothing, a
+ * process that was started anew, is the successor of one of them: of the one that has been away longest. */
+static void choose_predecessors(const sl_group *group, const sl_join *join)
 {
-    const uint64_t hash = sl_hash(group->seed, id.bytes, sizeof id.bytes);
+    sl_consumer *longest = NULL;
+    bool chosen = false;
 
-    for (sl_map_node *node = sl_map_find(&group->ids, hash); node != NULL; node = sl_map_next(node)) {
-        sl_message *const message = SL_CONTAINER_OF(node, sl_message, by_id);
-        sl_consumer *const holder = sl_consumer_find(group, message->lease.holder);
-        if (holder != NULL && holder->state == SL_CONSUMER_AWAY && sl_uuid_equal(message->id, id) &&
-            sl_uuid_equal(holder->session, consumer->session))
-            move_lease(group, message, holder, consumer);
+    for (sl_consumer *dead = sl_consumer_away_first(group, join->session); dead != NULL;
+         dead = sl_consumer_away_next(dead)) {
+        dead->comes_back = false;
+        for (uint32_t i = 0; i < join->resume_count && !dead->comes_back; i++)
+            dead->comes_back = sl_claim_find(group, join->resume[i], dead->id, 0) != NULL;
+        chosen = chosen || dead->comes_back;
+        if (longest == NULL || dead->since_ns < longest->since_ns ||
+            (dead->since_ns == longest->since_ns && dead->id < longest->id))
+            longest = dead;
     }
+    if (!chosen && longest != NULL)
+        longest->comes_back = true;
 }
 
-static bool has_lease_on(const sl_group *group, const sl_consumer *consumer, sl_uuid id)
+static sl_consumer *first_predecessor(const sl_group *group, sl_uuid session)
 {
-    const uint64_t hash = sl_hash(group->seed, id.bytes, sizeof id.bytes);
+    sl_consumer *dead = sl_consumer_away_first(group, session);
 
-    for (sl_map_node *node = sl_map_find(&group->ids, hash); node != NULL; node = sl_map_next(node)) {
-        const sl_message *const message = SL_CONTAINER_OF(node, const sl_message, by_id);
-        if (sl_uuid_equal(message->id, id) && sl_lease_is(&message->lease, consumer->id, 0))
-            return true;
+    while (dead != NULL && !dead->comes_back)
+        dead = sl_consumer_away_next(dead);
+    return dead;
+}
+
+static void take_over(sl_group *group, sl_consumer *consumer, sl_uuid id)
+{
+    for (sl_consumer *dead = sl_consumer_away_first(group, consumer->session); dead != NULL;
+         dead = sl_consumer_away_next(dead)) {
+        sl_message *message;
+        while (dead->comes_back && (message = sl_claim_find(group, id, dead->id, 0)) != NULL)
+            move_lease(group, message, dead, consumer);
     }
-    return false;
 }
 
 static void come_back(sl_group *group, sl_consumer *consumer, const sl_join *join)
 {
     sl_consumer *dead;
 
+    choose_predecessors(group, join);
     for (uint32_t i = 0; i < join->resume_count; i++)
         take_over(group, consumer, join->resume[i]);
-    while ((dead = away_first(group, consumer->session)) != NULL)
+    while ((dead = first_predecessor(group, consumer->session)) != NULL)
         sl_consumer_window_over(group, dead);
     sl_strategy_leases_moved(group, consumer);
     for (uint32_t i = 0; i < join->resume_count; i++) {
-        if (!has_lease_on(group, consumer, join->resume[i])) {
+        if (sl_claim_find(group, join->resume[i], consumer->id, 0) == NULL) {
             group->lost++;
             sl_group_emit(group, &(sl_effect){ .kind = SL_EFFECT_LOST,
                                                .lost = { .consumer = consumer->id, .id = join->resume[i] } });
@@ -424,23 +483,38 @@ static void come_back(sl_group *group, sl_consumer *consumer, const sl_join *joi
     }
 }
 
-static void become_heir(sl_group *group, const sl_consumer *consumer)
+/* --- join --- */
+
+/* An away consumer that is only remembered for ended leases gives its place to one that is there. */
+static void forget_one(sl_group *group)
 {
-    for (sl_consumer *dead = away_first(group, consumer->session); dead != NULL; dead = away_next(dead))
-        dead->heir = consumer->id;
+    sl_consumer *longest = NULL;
+
+    SL_LIST_EACH (node, &group->consumers) {
+        sl_consumer *const consumer = SL_CONTAINER_OF(node, sl_consumer, all);
+        if (consumer->state == SL_CONSUMER_AWAY && consumer->in_flight == 0 &&
+            (longest == NULL || consumer->since_ns < longest->since_ns))
+            longest = consumer;
+    }
+    if (longest != NULL)
+        sl_consumer_gone(group, longest);
 }
 
 static sl_consumer *welcome(sl_group *group, const sl_join *join)
 {
-    const bool sends_started = session_sends_started(group, join->session);
-    sl_consumer *const consumer = sl_consumer_new(group, group->consumer_next, join->session);
+    bool sends_started;
+    sl_consumer *consumer;
 
-    if (consumer == NULL)
+    if (sl_list_empty(&group->free_consumers))
+        forget_one(group);
+    if (sl_list_empty(&group->free_consumers))
         return NULL;
-    group->consumer_next++;
+    sends_started = join->sends_started || session_sends_started(group, join->session);
+    consumer = sl_consumer_new(group, sl_group_number(group, &group->consumer_next), join->session);
     consumer->window = join->window;
     consumer->extensions = join->extensions;
-    consumer->sends_started = sends_started;
+    if (sends_started)
+        sl_session_starts(group, consumer);
     consumer->reconnect_ns = join->reconnect_ns;
     consumer->tag_count = join->tag_count;
     if (join->tag_count > 0)
@@ -452,21 +526,31 @@ static sl_consumer *welcome(sl_group *group, const sl_join *join)
     return consumer;
 }
 
+static bool names_one_of(const sl_group *group, const sl_join *join)
+{
+    for (uint32_t i = 0; i < group->rule_count; i++) {
+        if (group->rules[i] == SL_TAG_EVERYONE)
+            return true;
+        for (uint32_t t = 0; t < join->tag_count; t++)
+            if (join->tags[t] == group->rules[i])
+                return true;
+    }
+    return false;
+}
+
 static sl_err join_one(sl_group *group, const sl_join *join, uint64_t *ret_consumer)
 {
-    const uint32_t active = group->state_counts[SL_CONSUMER_ACTIVE];
+    const bool stopped = names_one_of(group, join); /* then it is never active, and no maximum concerns it */
     sl_consumer *consumer;
 
-    if (group->settings.consumers_max > 0 && active >= group->settings.consumers_max)
+    if (!stopped && is_full(group))
         return SL_ERR_CONSUMERS_MAX;
     consumer = welcome(group, join);
     if (consumer == NULL)
         return SL_ERR_FULL;
     if (join->extensions)
         come_back(group, consumer, join);
-    else
-        become_heir(group, consumer);
-    if (is_under_rule(group, consumer))
+    if (stopped)
         stop_one(group, consumer, &(sl_stop){ .asked_by = SL_ASKER_OPERATOR });
     else
         sl_strategy_consumer_in(group, consumer);
@@ -474,11 +558,20 @@ static sl_err join_one(sl_group *group, const sl_join *join, uint64_t *ret_consu
     return SL_OK;
 }
 
+/* 0 is everyone: nobody may be called that. */
+static bool has_tag_zero(const sl_join *join)
+{
+    for (uint32_t i = 0; i < join->tag_count; i++)
+        if (join->tags[i] == SL_TAG_EVERYONE)
+            return true;
+    return false;
+}
+
 sl_err sl_group_join(sl_group *group, const sl_join *join, uint64_t now_ns, uint64_t *ret_consumer)
 {
     sl_err err;
 
-    if (join->window == 0 || join->tag_count > SL_TAGS_MAX)
+    if (join->window == 0 || join->tag_count > SL_TAGS_MAX || has_tag_zero(join))
         return SL_ERR_INVALID;
     sl_group_enter(group, now_ns);
     err = join_one(group, join, ret_consumer);

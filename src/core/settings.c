@@ -10,8 +10,6 @@ enum {
     LEASE_NS_MIN = 1000000, /* a millisecond: shorter leases end before any client could answer */
 };
 
-#define LEASE_NS_MAX (UINT64_C(86400) * 1000000000) /* a day, as SL_LEASE_NS_MAX of the group */
-
 static const char *const strategy_names[] = {
     [SL_STRATEGY_ROUND_ROBIN] = "RoundRobin",
     [SL_STRATEGY_DISPATCH_TO_SINGLE] = "DispatchToSingle",
@@ -36,24 +34,16 @@ sl_settings sl_settings_default(void)
     };
 }
 
-/* The group limits the attempts, so the policy's own caps do not matter; its delays do. */
-static bool backoff_is_valid(const sl_settings *settings)
-{
-    sl_retry_policy policy = settings->backoff;
-
-    policy.attempts_max = settings->retries_max < UINT32_MAX ? settings->retries_max + 1 : UINT32_MAX;
-    return policy.kind != SL_RETRY_NONE && sl_retry_validate(&policy) == SL_OK;
-}
-
 static const char *first_invalid(const sl_settings *settings)
 {
     if ((unsigned)settings->strategy >= SL_STRATEGY_COUNT_)
         return "strategy";
     if (settings->key_order && !sl_strategy_is_pinned(settings->strategy))
         return "key_order";
-    if (settings->lease_ns < LEASE_NS_MIN || settings->lease_ns > LEASE_NS_MAX)
+    if (settings->lease_ns < LEASE_NS_MIN || settings->lease_ns > SL_LEASE_NS_MAX)
         return "lease_ns";
-    if (!backoff_is_valid(settings))
+    if (settings->backoff.kind == SL_RETRY_NONE || sl_retry_validate(&settings->backoff) != SL_OK ||
+        settings->backoff.delay_max_ns > SL_PAUSE_NS_MAX)
         return "backoff";
     if (settings->buffer_max == 0)
         return "buffer_max";

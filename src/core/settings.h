@@ -10,6 +10,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* No lease and no pause is longer than a day, however it is asked for: a clock or a client that was wrong must not
+ * hold a message for ever. */
+#define SL_LEASE_NS_MAX (UINT64_C(86400) * 1000000000)
+#define SL_PAUSE_NS_MAX SL_LEASE_NS_MAX
+
 typedef enum sl_strategy {
     SL_STRATEGY_ROUND_ROBIN,           /* in turn, whoever has room */
     SL_STRATEGY_DISPATCH_TO_SINGLE,    /* one is filled before the next gets anything */
@@ -43,9 +48,17 @@ sl_settings sl_settings_default(void);
 /* SL_OK, or SL_ERR_INVALID with *ret_field set to the name of the first setting that is out of bounds. */
 sl_err sl_settings_validate(const sl_settings *settings, const char **ret_field);
 
+/* A switch without default, so that the compiler asks about a new strategy. */
 static inline bool sl_strategy_is_pinned(sl_strategy strategy)
 {
-    return strategy == SL_STRATEGY_PINNED || strategy == SL_STRATEGY_PINNED_BY_CORRELATION;
+    switch (strategy) {
+    case SL_STRATEGY_ROUND_ROBIN:
+    case SL_STRATEGY_DISPATCH_TO_SINGLE: return false;
+    case SL_STRATEGY_PINNED:
+    case SL_STRATEGY_PINNED_BY_CORRELATION: return true;
+    case SL_STRATEGY_COUNT_: break;
+    }
+    return false;
 }
 
 /* "RoundRobin", "DispatchToSingle", "Pinned", "PinnedByCorrelation": the names that clients use. */

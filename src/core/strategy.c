@@ -71,12 +71,18 @@ static void ring_join(sl_group *group, sl_consumer *consumer)
 
 void sl_strategy_lease_begun(sl_group *group, sl_message *message, sl_consumer *holder)
 {
-    if (is_pinned(group)) {
-        sl_pinned_lease_begun(group, message, holder);
-    } else if (group->settings.strategy == SL_STRATEGY_ROUND_ROBIN || !sl_consumer_has_room(holder)) {
-        ring_leave(holder);
-        ring_join(group, holder);
+    switch (group->settings.strategy) {
+    case SL_STRATEGY_PINNED:
+    case SL_STRATEGY_PINNED_BY_CORRELATION: sl_pinned_lease_begun(group, message, holder); return;
+    case SL_STRATEGY_DISPATCH_TO_SINGLE:
+        if (sl_consumer_has_room(holder))
+            return; /* it stays in front */
+        break;
+    case SL_STRATEGY_ROUND_ROBIN:
+    case SL_STRATEGY_COUNT_: break;
     }
+    ring_leave(holder);
+    ring_join(group, holder);
 }
 
 void sl_strategy_lease_over(sl_group *group, sl_message *message, sl_consumer *holder)
@@ -145,8 +151,11 @@ bool sl_strategy_next(sl_group *group, sl_message **ret_message, sl_consumer **r
 static void each_message(sl_group *group, void (*visit)(sl_group *, sl_message *))
 {
     for (int lane = 0; lane < SL_LANE_COUNT_; lane++)
-        SL_LIST_EACH (node, &group->lines[lane].messages)
-            visit(group, SL_CONTAINER_OF(node, sl_message, line));
+        SL_LIST_EACH (node, &group->lines[lane].messages) {
+            sl_message *const message = SL_CONTAINER_OF(node, sl_message, line);
+            if (!message->settled)
+                visit(group, message);
+        }
 }
 
 static bool is_queued(const sl_message *message)

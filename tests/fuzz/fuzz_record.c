@@ -68,7 +68,7 @@ static void use(sl_group *group, const sl_group_setup *setup)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t data_bytes)
 {
-    const sl_group_setup setup = { .limits = { .messages_max = 16, .consumers_max = 4, .keyed = true },
+    const sl_group_setup setup = { .limits = { .messages_max = 64, .consumers_max = 8, .keyed = true },
                                    .settings = sl_settings_default(),
                                    .seed = { 1, 2 },
                                    .sink = { ignore, NULL } };

@@ -31,19 +31,28 @@ static sl_retry_policy draw_backoff(sim_rng *rng)
     backoff.delay_first_ns = at_once ? 0 : sim_between(rng, 1, 500) * MS;
     backoff.delay_step_ns = sim_between(rng, 0, 200) * MS;
     backoff.delay_max_ns = sim_between(rng, 500, 5000) * MS;
+    if (sim_chance(rng, 30)) { /* caps of a policy, and wishes of destinations, mean nothing to a group */
+        backoff.attempts_max = sim_pick(rng, 4);
+        backoff.delay_total_max_ns = sim_between(rng, 0, 2000) * MS;
+        backoff.retry_after_max_ns = sim_between(rng, 0, 2000) * MS;
+    }
     return backoff;
 }
 
+/* Any that the group can have; a keyed one is mostly there for the pinned ones. */
 static sl_strategy draw_strategy(sim_rng *rng, bool keyed)
 {
-    return keyed && sim_chance(rng, 80) ? (sl_strategy)(SL_STRATEGY_PINNED + sim_pick(rng, 2))
-                                        : (sl_strategy)sim_pick(rng, 2);
+    for (;;) {
+        const sl_strategy strategy = (sl_strategy)sim_pick(rng, SL_STRATEGY_COUNT_);
+        if (sl_strategy_is_pinned(strategy) ? keyed : !keyed || sim_chance(rng, 25))
+            return strategy;
+    }
 }
 
 sl_settings sim_draw_settings(sim_rng *rng, bool keyed)
 {
     sl_settings settings = { .strategy = draw_strategy(rng, keyed) };
-    settings.key_order = settings.strategy >= SL_STRATEGY_PINNED && sim_chance(rng, 50);
+    settings.key_order = sl_strategy_is_pinned(settings.strategy) && sim_chance(rng, 50);
     settings.lease_ns = sim_chance(rng, 5) ? SL_LEASE_NS_MAX : sim_between(rng, 200, 5000) * MS;
     settings.retries_max = draw_small(rng, 6);
     settings.kills_max = draw_small(rng, 4);
@@ -88,6 +97,7 @@ sim_plan sim_draw_plan(sim_rng *rng)
     plan.filtered_percent = sim_chance(rng, 60) ? 0 : 10 * sim_pick(rng, 8);
     plan.repeated_percent = sim_chance(rng, 50) ? 0 : 1 + sim_pick(rng, 20);
     plan.gap_percent = sim_chance(rng, 40) ? 0 : 10 * sim_pick(rng, 6);
+    plan.even_time = sim_chance(rng, 50);
     return plan;
 }
 

@@ -42,6 +42,7 @@ typedef struct sim_plan {
     uint64_t start;
     uint32_t step_count, event_max, client_count, key_count, tag_count;
     uint32_t weights[SIM_ACTION_COUNT_], weight_sum;
+    bool even_time; /* time goes by in eighths of a lease: things fall due at exactly the same moment */
     uint32_t filtered_percent, repeated_percent, gap_percent; /* of events */
 } sim_plan;
 

@@ -4,8 +4,8 @@
 
 #include "model.h"
 
-/* After each call: room, where to read, the numbers of the group and of each consumer. */
-void judge_group(model *m, const sl_group *group);
+/* After each call: room, where to read, the numbers of the group and of each consumer. opened: it was open(). */
+void judge_group(model *m, const sl_group *group, bool opened);
 
 /* Every live lease of every consumer; slower. */
 void judge_leases(model *m, const sl_group *group);

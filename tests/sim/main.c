@@ -12,6 +12,8 @@
 static const char usage[] =
     "sim SEED                                    replays one run and shows inputs, effects and clock\n"
     "sim --seeds N [--first S] [--steps K]       runs N seeds from S on (default 1)\n"
+    "sim --list FILE                             runs the seeds that FILE names, one at the start of each "
+    "line\n"
     "    --steps K        this many steps instead of what the seed says\n"
     "    --stop           ends at the first seed that fails\n"
     "    --quiet          no progress\n"
@@ -21,6 +23,7 @@ typedef struct options {
     uint64_t first, seed_count;
     uint32_t steps;
     bool trace, stop, quiet;
+    const char *list;
 } options;
 
 static bool parse_number(const char *text, uint64_t *ret_number)
@@ -44,6 +47,10 @@ static bool parse_flag(const char *argument, options *o)
 static bool parse_pair(const char *name, const char *value, options *o)
 {
     uint64_t number;
+    if (value != NULL && strcmp(name, "--list") == 0) {
+        o->list = value;
+        return true;
+    }
     if (value == NULL || !parse_number(value, &number))
         return false;
     if (strcmp(name, "--seeds") == 0)
@@ -72,7 +79,7 @@ static bool parse(int count, char **arguments, options *o)
             return false;
         }
     }
-    return o->seed_count > 0;
+    return (o->seed_count > 0) != (o->list != NULL);
 }
 
 static bool run_seed(uint64_t seed, const options *o)
@@ -99,10 +106,40 @@ static void show_progress(const options *o, uint64_t done, uint64_t failed)
         fputc('\n', stderr);
 }
 
+typedef struct tally {
+    uint64_t done, failed;
+} tally;
+
+static void run_range(const options *o, tally *t)
+{
+    while (t->done < o->seed_count && !(o->stop && t->failed > 0)) {
+        t->failed += !run_seed(o->first + t->done, o);
+        t->done++;
+        show_progress(o, t->done, t->failed);
+    }
+}
+
+/* A line is a seed and why it is kept; one that begins with no digit is a comment. */
+static bool run_list(const options *o, tally *t)
+{
+    char line[512];
+    FILE *file = fopen(o->list, "r");
+    if (file == NULL)
+        return false;
+    while (fgets(line, sizeof line, file) != NULL && !(o->stop && t->failed > 0)) {
+        if (line[0] < '0' || line[0] > '9')
+            continue;
+        t->failed += !run_seed(strtoull(line, NULL, 10), o);
+        t->done++;
+    }
+    fclose(file);
+    return true;
+}
+
 int main(int count, char **arguments)
 {
     options o;
-    uint64_t done = 0, failed = 0;
+    tally t = { .done = 0 };
     if (count == 2 && strcmp(arguments[1], "--help") == 0) {
         fputs(usage, stdout);
         return 0;
@@ -111,11 +148,11 @@ int main(int count, char **arguments)
         fputs(usage, stderr);
         return 2;
     }
-    while (done < o.seed_count && !(o.stop && failed > 0)) {
-        failed += !run_seed(o.first + done, &o);
-        done++;
-        show_progress(&o, done, failed);
+    if (o.list != NULL && !run_list(&o, &t)) {
+        fprintf(stderr, "sim: %s: %s\n", o.list, strerror(errno));
+        return 2;
     }
-    printf("%" PRIu64 " passed, %" PRIu64 " failed\n", done - failed, failed);
-    return failed > 0;
+    run_range(&o, &t);
+    printf("%" PRIu64 " passed, %" PRIu64 " failed\n", t.done - t.failed, t.failed);
+    return t.failed > 0;
 }

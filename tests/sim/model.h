@@ -36,12 +36,13 @@ typedef struct model_message { /* known and not settled */
     sl_counters counters;
     uint64_t not_before_ns;
     uint64_t token, holder, until_ns;
-    bool current;  /* the lease was never given up, nobody took the message since */
-    bool live;     /* and it has not ended */
-    bool started;  /* marked so by its holder */
-    bool charged;  /* for this delivery */
-    bool read;     /* offered in this life of the group; otherwise known from records only */
-    bool vanished; /* the reader went past it and did not find it */
+    bool current;   /* the lease was never given up, nobody took the message since */
+    bool live;      /* and it has not ended */
+    bool started;   /* marked so by its holder */
+    bool charged;   /* for this delivery */
+    bool passed_on; /* the lease was moved, or is of an earlier life: how new it is, is not remembered */
+    bool read;      /* offered in this life of the group; otherwise known from records only */
+    bool vanished;  /* the reader went past it and did not find it */
 } model_message;
 
 typedef struct model_consumer {
@@ -54,10 +55,11 @@ typedef struct model_consumer {
     sl_consumer_state state;
     sl_asker asked_by;
     bool stopped_itself; /* as the first or a later stop: then nobody can undo it */
+    bool stopped_alone;  /* an operator or the server stopped this very one: no rule that goes can undo it */
     uint64_t since_ns, deliveries;
     uint32_t settled, released, lost; /* leases that ended so since the stop */
-    uint64_t window_end_ns;           /* away: when what it holds goes back; SL_NEVER: no window */
-    uint64_t heir;                    /* away: who may settle for it; 0: nobody */
+    uint64_t window_end_ns;           /* away: when what it holds goes back; SL_NEVER: never by itself */
+    bool windowless;                  /* away since a restart: stays until it is holder of nothing */
     uint32_t slot;                    /* its bit in model_key.owners */
     uint32_t old_keys;                /* that it was seen to own since the last consumer came */
 } model_consumer;
@@ -68,12 +70,22 @@ typedef struct model_key { /* who may own the bucket of a key, as far as can be 
     bool anyone;     /* nobody has been seen to own it: the owner may be any active consumer, or nobody */
     bool fresh;      /* for certain nobody owned it when this call began to give out messages */
     bool old;        /* it was owned when the last consumer came, and was not seen since */
-    bool shared;     /* several consumers held leases of it: it may wait until all of them have ended */
+    uint64_t before; /* its only owner when the last consumer came; 0: not certain who */
+    uint32_t flight; /* live leases of it at that moment */
+    enum {
+        FATE_UNKNOWN,
+        FATE_KEPT,
+        FATE_TAKEN
+    } fate;      /* what the comer did with it */
+    bool shared; /* several consumers held leases of it: it may wait until all of them have ended */
 } model_key;
 
 typedef struct model_lane {
     uint64_t start, read_from;
     sim_cover settled;
+    uint64_t
+        ghosts[MODEL_MESSAGES_MAX]; /* positions that records told of, settled before they were read again */
+    uint32_t ghost_count;
     uint64_t checkpoint, checkpoint_ns; /* the last one, and when: `below` of the open counts as one */
     uint64_t count_from;                /* events from here on count for the next checkpoint */
     uint32_t folded_min, folded_max;    /* events below `below` that a filter looked at: bounds */
@@ -102,6 +114,7 @@ typedef struct model_item { /* one thing that the call itself must do */
         ITEM_STOPPED, /* the consumer stops, or had stopped before */
         ITEM_CLAIM,   /* claim number `claim` of the call */
         ITEM_VANISH,  /* SETTLE VANISHED of a message without live lease */
+        ITEM_ENTER,   /* no effect: the consumer may get messages from now on */
     } kind;
     uint32_t group; /* items of the same group come in any order, groups one after the other */
     bool done;
@@ -170,14 +183,21 @@ void model_end(model *m, const sim_result *result);
 
 model_message *model_find(model *m, sl_place place);
 model_consumer *model_consumer_of(model *m, uint64_t id);
+bool model_needs_keys(sl_strategy strategy);
 bool model_is_pinned(const model *m);
 bool model_available(const model *m, const model_message *message);
 bool model_comes_before(const model_message *a, const model_message *b);
 bool model_has_room(const model_consumer *consumer);
 bool model_rule_names(const model *m, const model_consumer *consumer);
+bool model_is_holder(const model *m, uint64_t consumer); /* of something, live or ended but current */
+bool model_may_be_active(const model *m);                /* one more than now */
+bool model_same_id(sl_uuid a, sl_uuid b);
+void model_session_sends_started(model *m, sl_uuid session);
 bool model_has_tag(const model_consumer *consumer, uint64_t tag);
 bool model_is_rereading(const model *m, sl_lane lane);
+uint32_t model_places_taken(const model *m);
 uint32_t model_room(const model *m);
+void model_read_to(model *m, sl_lane lane, uint64_t read_from);
 uint32_t model_live_count(const model *m);
 uint64_t model_below(const model *m, sl_lane lane);
 
@@ -249,6 +269,8 @@ void model_plan_advance(model *m);
 
 /* model_claim.c: what a consumer says of its messages. */
 bool model_claim_is_silent(model *m, const model_item *item);
+bool model_claim_is_lost(model *m, const model_item *item);
+bool model_claim_is_open(model *m, uint64_t consumer, const sl_claim *claim, uint64_t *ret_token);
 void model_take_claim(model *m, const model_item *item, const sl_effect *effect);
 
 /* model_give.c: LEASE, and that nothing waits in vain. */

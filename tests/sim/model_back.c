@@ -40,7 +40,6 @@ void model_take_return(model *m, model_message *message, sl_back_cause cause, co
                        const sl_effect *answer)
 {
     const uint64_t holder = message->holder;
-    const bool was_live = message->live;
     const model_next want = wanted(m, message, cause);
     model_same(&want, effect);
     model_lease_ends(m, message, end_of(cause));
@@ -50,6 +49,5 @@ void model_take_return(model *m, model_message *message, sl_back_cause cause, co
         model_settle(m, message, effect);
     if (answer != NULL)
         model_push(m, answer);
-    if (was_live)
-        model_after_lease(m, holder);
+    model_after_lease(m, holder);
 }

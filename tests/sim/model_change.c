@@ -43,20 +43,28 @@ static bool is_planned(const model *m, int kind, uint64_t consumer)
     return false;
 }
 
+/* One with a window waits for its live leases; one from an earlier life as long as it could still settle. */
+static bool is_done_waiting(const model *m, const model_consumer *consumer)
+{
+    return consumer->windowless ? !model_is_holder(m, consumer->id) : consumer->in_flight == 0;
+}
+
 /* Something ended for this consumer. If it was the last thing: DRAINED, or GONE for one that is away, unless the
  * call has planned a later place for it: DRAINED comes after STOPPED. */
 void model_after_lease(model *m, uint64_t holder)
 {
     const model_consumer *consumer = model_consumer_of(m, holder);
-    if (consumer == NULL || consumer->in_flight > 0)
+    if (consumer == NULL)
         return;
-    if (consumer->state == SL_CONSUMER_STOPPING && !is_planned(m, ITEM_STOPPED, holder))
+    if (consumer->state == SL_CONSUMER_STOPPING && consumer->in_flight == 0 &&
+        !is_planned(m, ITEM_STOPPED, holder))
         model_push(m, &(sl_effect){ .kind = SL_EFFECT_DRAINED,
                                     .drained = { .consumer = holder,
                                                  .settled = consumer->settled,
                                                  .released = consumer->released,
                                                  .lost = consumer->lost } });
-    if (consumer->state == SL_CONSUMER_AWAY && !is_planned(m, ITEM_GONE, holder))
+    if (consumer->state == SL_CONSUMER_AWAY && is_done_waiting(m, consumer) &&
+        !is_planned(m, ITEM_GONE, holder))
         model_push(m, &(sl_effect){ .kind = SL_EFFECT_GONE, .gone = { .consumer = holder } });
 }
 
@@ -65,7 +73,7 @@ void model_stop(model *m, model_consumer *consumer, sl_asker asked_by)
     model_drop(m, consumer);
     consumer->state = SL_CONSUMER_STOPPING;
     consumer->asked_by = asked_by;
-    consumer->stopped_itself = asked_by == SL_ASKER_CONSUMER;
+    consumer->stopped_itself = consumer->stopped_alone = false;
     consumer->since_ns = m->now_ns;
     consumer->settled = consumer->released = consumer->lost = 0;
 }
@@ -130,6 +138,8 @@ void model_settle(model *m, model_message *message, const sl_effect *effect)
     const sl_place place = message->place;
     const uint64_t from = is_park ? effect->park.from : effect->settle.from;
     const uint64_t to = is_park ? effect->park.to : effect->settle.to;
+    if (!message->read && !message->vanished)
+        m->lanes[place.lane].ghosts[m->lanes[place.lane].ghost_count++] = place.position;
     *message = m->messages[--m->message_count];
     sim_cover_add(&m->lanes[place.lane].settled, place.position, place.position + 1);
     if (from > place.position || to <= place.position)

@@ -8,6 +8,12 @@ static uint64_t add_up(uint64_t a, uint64_t b)
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
+/* No pause that a client asks for is longer than a day. */
+static uint64_t own_delay_ns(const sl_nack *nack)
+{
+    return nack->delay_ns > SL_LEASE_NS_MAX ? SL_LEASE_NS_MAX : nack->delay_ns;
+}
+
 bool model_counts_as_started(const model *m, const model_message *message)
 {
     if (message->started)
@@ -86,7 +92,7 @@ static void uncharged_bounds(const model *m, const model_message *message, const
     if (ended)
         next->not_before_min_ns = next->not_before_max_ns = message->not_before_ns;
     if (nack != NULL && nack->has_delay)
-        next->not_before_min_ns = next->not_before_max_ns = add_up(m->now_ns, nack->delay_ns);
+        next->not_before_min_ns = next->not_before_max_ns = add_up(m->now_ns, own_delay_ns(nack));
 }
 
 static void charged_bounds(const model *m, uint32_t attempts, const sl_nack *nack, model_next *next)
@@ -94,7 +100,7 @@ static void charged_bounds(const model *m, uint32_t attempts, const sl_nack *nac
     uint64_t min_ns, max_ns;
     pause_bounds(&m->settings.backoff, attempts, &min_ns, &max_ns);
     if (nack != NULL && nack->has_delay)
-        min_ns = max_ns = nack->delay_ns;
+        min_ns = max_ns = own_delay_ns(nack);
     next->not_before_min_ns = add_up(m->now_ns, min_ns);
     next->not_before_max_ns = add_up(m->now_ns, max_ns);
 }

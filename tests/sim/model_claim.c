@@ -1,37 +1,69 @@
 /* tests/sim/model_claim.c — the section "Who may say something about a message" of the rules. */
 #include "model.h"
 
-#include <string.h>
-
-static bool is_of(model *m, const model_message *message, uint64_t consumer, bool live_only)
+/* An heir: without extensions, of the same session as a call that is dead. It may settle, no more. */
+static bool inherits(model *m, const model_message *message, const model_consumer *consumer)
 {
-    if (message->holder == consumer)
-        return true;
     const model_consumer *holder = model_consumer_of(m, message->holder);
-    return !live_only && holder != NULL && holder->state == SL_CONSUMER_AWAY && holder->heir == consumer;
+    return holder != NULL && holder->state == SL_CONSUMER_AWAY && !consumer->extensions &&
+           model_same_id(holder->session, consumer->session);
 }
 
-static bool is_meant(model *m, const model_message *message, const sl_claim *claim, bool live_only)
+static bool is_named(const model_message *message, const sl_claim *claim)
 {
-    return message->current && (message->live || !live_only) &&
-           memcmp(message->id.bytes, claim->id.bytes, sizeof claim->id.bytes) == 0 &&
-           (claim->token == 0 || claim->token == message->token) &&
-           is_of(m, message, m->call->consumer, live_only);
+    return message->current && model_same_id(message->id, claim->id) &&
+           (claim->token == 0 || claim->token == message->token);
 }
 
-static bool is_better(const model_message *a, const model_message *b)
+/* The newest own delivery of the id. *ret_any: one of them was passed on, so it may be any of them. */
+static model_message *newest_own(model *m, const sl_claim *claim, uint64_t consumer, bool *ret_any)
 {
-    return a->live != b->live ? a->live : a->token < b->token;
+    model_message *newest = NULL;
+    *ret_any = false;
+    for (uint32_t i = 0; i < m->message_count; i++) {
+        model_message *message = &m->messages[i];
+        if (!is_named(message, claim) || message->holder != consumer)
+            continue;
+        *ret_any = *ret_any || message->passed_on;
+        if (newest == NULL || message->token > newest->token)
+            newest = message;
+    }
+    return newest;
 }
 
-static model_message *claimed(model *m, uint32_t claim, bool live_only)
+/* Of several inherited ones any may be meant: the one that the core took, if it is among them. */
+static model_message *inherited(model *m, const sl_claim *claim, const model_message *taken)
 {
-    model_message *best = NULL;
-    for (uint32_t i = 0; i < m->message_count; i++)
-        if (is_meant(m, &m->messages[i], &m->call->claims[claim], live_only) &&
-            (best == NULL || is_better(&m->messages[i], best)))
-            best = &m->messages[i];
-    return best;
+    model_message *found = NULL;
+    for (uint32_t i = 0; i < m->message_count; i++) {
+        model_message *message = &m->messages[i];
+        if (is_named(message, claim) && inherits(m, message, model_consumer_of(m, m->call->consumer)) &&
+            (found == NULL || message == taken))
+            found = message;
+    }
+    return found;
+}
+
+/* Which message a claim is about; taken: the one that the core's effect is about, NULL if it is about none. */
+static model_message *claimed(model *m, uint32_t index, bool live_only, const model_message *taken)
+{
+    const sl_claim *claim = &m->call->claims[index];
+    bool any;
+    model_message *message = newest_own(m, claim, m->call->consumer, &any);
+    if (any && taken != NULL && is_named(taken, claim) && taken->holder == m->call->consumer)
+        message = &m->messages[taken - m->messages];
+    if (live_only)
+        return message != NULL && message->live ? message : NULL;
+    return message != NULL ? message : inherited(m, claim, taken);
+}
+
+/* True when the rules leave open which of several deliveries a claim without token is about. */
+bool model_claim_is_open(model *m, uint64_t consumer, const sl_claim *claim, uint64_t *ret_token)
+{
+    bool any;
+    const model_message *newest = newest_own(m, claim, consumer, &any);
+    *ret_token = newest == NULL ? 0 : newest->token;
+    return any && claim->token == 0;
 }
 
 static bool needs_live(sim_call_kind kind)
@@ -44,8 +76,14 @@ bool model_claim_is_silent(model *m, const model_item *item)
 {
     if (item->kind != ITEM_CLAIM || m->call->kind != SIM_CALL_STARTED)
         return false;
-    const model_message *message = claimed(m, item->claim, true);
+    const model_message *message = claimed(m, item->claim, true, NULL);
     return message != NULL && message->started;
+}
+
+/* Nothing is claimed: the answer must be LOST. */
+bool model_claim_is_lost(model *m, const model_item *item)
+{
+    return claimed(m, item->claim, needs_live(m->call->kind), NULL) == NULL;
 }
 
 static void take_lost(model *m, const model_item *item, const sl_effect *effect)
@@ -62,22 +100,20 @@ static void take_settle(model *m, model_message *message, const model_next *want
                         const sl_effect *answer)
 {
     const uint64_t holder = message->holder;
-    const bool was_live = message->live;
     model_same(want, effect);
     model_lease_ends(m, message, LEASE_SETTLED);
     model_settle(m, message, effect);
     model_push(m, answer);
-    if (was_live)
-        model_after_lease(m, holder);
+    model_after_lease(m, holder);
 }
 
-static void take_started(model_consumer *consumer, model_message *message, const sl_effect *effect)
+static void take_started(model *m, model_message *message, const sl_effect *effect)
 {
     const model_next want = { .effect = { .kind = SL_EFFECT_STARTED,
                                           .started = { .place = message->place, .token = message->token } } };
     model_same(&want, effect);
     message->started = true;
-    consumer->sends_started = true;
+    model_session_sends_started(m, model_consumer_of(m, message->holder)->session);
 }
 
 static void take_extend(model *m, model_message *message, const sl_effect *effect)
@@ -128,7 +164,9 @@ static void take_release(model *m, model_message *message, const sl_effect *effe
 void model_take_claim(model *m, const model_item *item, const sl_effect *effect)
 {
     const sim_call_kind kind = m->call->kind;
-    model_message *message = claimed(m, item->claim, needs_live(kind));
+    sl_place place;
+    const model_message *taken = model_is_return(effect, &place) ? model_find(m, place) : NULL;
+    model_message *message = claimed(m, item->claim, needs_live(kind), taken);
     const sl_effect answer = { .kind = SL_EFFECT_SETTLED,
                                .settled = { .consumer = m->call->consumer,
                                             .id = m->call->claims[item->claim].id } };
@@ -142,7 +180,7 @@ void model_take_claim(model *m, const model_item *item, const sl_effect *effect)
     } else if (kind == SIM_CALL_RELEASE) {
         take_release(m, message, effect, &answer);
     } else if (kind == SIM_CALL_STARTED) {
-        take_started(model_consumer_of(m, m->call->consumer), message, effect);
+        take_started(m, message, effect);
     } else {
         take_extend(m, message, effect);
     }

@@ -9,7 +9,6 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <string.h>
 
 /* --- keys ------------------------------------------------------------------------------------------------- */
 
@@ -122,8 +121,7 @@ static void judge_fields(const model *m, const sl_effect *e, const model_message
     if (e->lease.token <= m->token_last || e->lease.token >> 40 != m->epoch)
         sim_fail(SIM_RULE_FENCING, "%s: tokens must grow, the last was %s", sim_effect_text(e).chars,
                  sim_number_text('t', m->token_last).chars);
-    if (memcmp(e->lease.id.bytes, message->id.bytes, sizeof message->id.bytes) != 0 ||
-        e->lease.key != message->key)
+    if (!model_same_id(e->lease.id, message->id) || e->lease.key != message->key)
         sim_fail(SIM_RULE_RECORDS, "%s: another id or key than was offered", sim_effect_text(e).chars);
     if (e->lease.deliveries != message->counters.deliveries + 1)
         sim_fail(SIM_RULE_CHARGE, "%s: this is delivery %" PRIu32, sim_effect_text(e).chars,
@@ -139,7 +137,7 @@ static void give(model *m, model_message *message, model_consumer *consumer, con
     message->holder = consumer->id;
     message->until_ns = effect->lease.until_ns;
     message->current = message->live = true;
-    message->started = message->charged = false;
+    message->started = message->charged = message->passed_on = false;
     consumer->in_flight++;
     consumer->deliveries++;
     m->since_open.deliveries++;
@@ -159,6 +157,7 @@ void model_take_lease(model *m, const sl_effect *effect)
         judge_pinned(m, effect, message, consumer);
     else
         judge_ring(m, effect, message);
+    const uint64_t before = message->current ? message->holder : 0;
     give(m, message, consumer, effect);
     model_push(m, &(sl_effect){ .kind = SL_EFFECT_DELIVER,
                                 .deliver = { .place = message->place,
@@ -167,6 +166,8 @@ void model_take_lease(model *m, const sl_effect *effect)
                                              .token = message->token,
                                              .lease_ns = message->until_ns - m->now_ns,
                                              .counters = message->counters } });
+    if (before != consumer->id)
+        model_after_lease(m, before); /* it may have been the last one that somebody away could settle */
 }
 
 /* --- nothing waits in vain -------------------------------------------------------------------------------- */

@@ -5,38 +5,48 @@
 #include "trace.h"
 
 #include <assert.h>
-#include <string.h>
-
-static bool same_id(sl_uuid a, sl_uuid b)
-{
-    return memcmp(a.bytes, b.bytes, sizeof a.bytes) == 0;
-}
 
 static bool is_away_of(const model_consumer *consumer, sl_uuid session)
 {
-    return consumer->state == SL_CONSUMER_AWAY && same_id(consumer->session, session);
+    return consumer->state == SL_CONSUMER_AWAY && model_same_id(consumer->session, session);
 }
 
-static uint32_t active_count(const model *m)
+/* A rule names it: it would be stopped at once. */
+static bool would_be_stopped(const model *m, const sl_join *join)
 {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < m->consumer_count; i++)
-        count += m->consumers[i].state == SL_CONSUMER_ACTIVE;
-    return count;
+    model_consumer consumer = { .tag_count = join->tag_count };
+    for (uint32_t i = 0; i < join->tag_count; i++)
+        consumer.tags[i] = join->tags[i];
+    return model_rule_names(m, &consumer);
 }
 
-static sl_err join_err(const model *m)
+/* Who is forgotten when a join needs its place: of an earlier life, without a live lease, away longest. */
+static const model_consumer *forgettable(const model *m)
 {
-    if (m->settings.consumers_max > 0 && active_count(m) >= m->settings.consumers_max)
-        return SL_ERR_CONSUMERS_MAX;
-    return m->consumer_count >= m->limits.consumers_max ? SL_ERR_FULL : SL_OK;
+    const model_consumer *longest = NULL;
+    for (uint32_t i = 0; i < m->consumer_count; i++) {
+        const model_consumer *consumer = &m->consumers[i];
+        if (consumer->state == SL_CONSUMER_AWAY && consumer->windowless && consumer->in_flight == 0 &&
+            (longest == NULL || consumer->since_ns < longest->since_ns))
+            longest = consumer;
+    }
+    return longest;
 }
 
 void model_plan_join(model *m)
 {
-    m->want.err = join_err(m);
-    if (m->want.err == SL_OK)
-        model_plan_add(m, (model_item){ .kind = ITEM_JOIN });
+    const bool full = m->consumer_count >= m->limits.consumers_max;
+    const model_consumer *victim = full ? forgettable(m) : NULL;
+    if (!would_be_stopped(m, &m->call->join) && !model_may_be_active(m))
+        m->want.err = SL_ERR_CONSUMERS_MAX;
+    else if (full && victim == NULL)
+        m->want.err = SL_ERR_FULL;
+    if (m->want.err != SL_OK)
+        return;
+    if (victim != NULL)
+        model_plan_add(m, (model_item){ .kind = ITEM_GONE, .consumer = victim->id });
+    model_plan_next_group(m);
+    model_plan_add(m, (model_item){ .kind = ITEM_JOIN });
 }
 
 /* --- after JOIN: its number is known ---------------------------------------------------------------------- */
@@ -68,18 +78,18 @@ static model_consumer *add_consumer(model *m, uint64_t id, const sl_join *join, 
     return consumer;
 }
 
+static bool is_listed(const sl_join *join, sl_uuid id)
+{
+    for (uint32_t i = 0; i < join->resume_count; i++)
+        if (model_same_id(join->resume[i], id))
+            return true;
+    return false;
+}
+
 static bool is_held_by_dead_call(model *m, const model_message *message, sl_uuid session)
 {
     const model_consumer *holder = message->current ? model_consumer_of(m, message->holder) : NULL;
     return holder != NULL && is_away_of(holder, session);
-}
-
-static bool is_listed(const sl_join *join, sl_uuid id)
-{
-    for (uint32_t i = 0; i < join->resume_count; i++)
-        if (same_id(join->resume[i], id))
-            return true;
-    return false;
 }
 
 /* Adds the moves of one listed id unless the same id came earlier in the list. False: it was listed in vain. */
@@ -92,7 +102,8 @@ static bool add_moves(model *m, uint32_t index)
     model_plan_next_group(m);
     for (uint32_t i = 0; i < m->message_count; i++) {
         const model_message *message = &m->messages[i];
-        if (!same_id(message->id, join->resume[index]) || !is_held_by_dead_call(m, message, join->session))
+        if (!model_same_id(message->id, join->resume[index]) ||
+            !is_held_by_dead_call(m, message, join->session))
             continue;
         found = true;
         if (!repeated)
@@ -101,19 +112,50 @@ static bool add_moves(model *m, uint32_t index)
     return found;
 }
 
-static void add_deaths(model *m)
+static bool holds_listed(const model *m, const model_consumer *consumer, const sl_join *join)
 {
-    const sl_join *join = &m->call->join;
-    model_plan_next_group(m);
+    for (uint32_t i = 0; i < m->message_count; i++)
+        if (m->messages[i].current && m->messages[i].holder == consumer->id &&
+            is_listed(join, m->messages[i].id))
+            return true;
+    return false;
+}
+
+static void add_death(model *m, const model_consumer *dead)
+{
     for (uint32_t i = 0; i < m->message_count; i++) {
         const model_message *message = &m->messages[i];
-        if (message->live && is_held_by_dead_call(m, message, join->session) && !is_listed(join, message->id))
+        if (message->live && message->holder == dead->id && !is_listed(&m->call->join, message->id))
             model_plan_add(m,
                            (model_item){ .kind = ITEM_BACK, .place = message->place, .cause = SL_BACK_DIED });
     }
+    model_plan_add(m, (model_item){ .kind = ITEM_GONE, .consumer = dead->id });
+}
+
+static const model_consumer *away_longest(const model *m, sl_uuid session)
+{
+    const model_consumer *longest = NULL;
     for (uint32_t i = 0; i < m->consumer_count; i++)
-        if (is_away_of(&m->consumers[i], join->session))
-            model_plan_add(m, (model_item){ .kind = ITEM_GONE, .consumer = m->consumers[i].id });
+        if (is_away_of(&m->consumers[i], session) &&
+            (longest == NULL || m->consumers[i].since_ns < longest->since_ns))
+            longest = &m->consumers[i];
+    return longest;
+}
+
+/* It comes back to those that hold something of its list; if there are none, to the one that is away longest. */
+static void add_deaths(model *m)
+{
+    const sl_join *join = &m->call->join;
+    bool any = false;
+    model_plan_next_group(m);
+    for (uint32_t i = 0; i < m->consumer_count; i++)
+        if (is_away_of(&m->consumers[i], join->session) && holds_listed(m, &m->consumers[i], join)) {
+            add_death(m, &m->consumers[i]);
+            any = true;
+        }
+    const model_consumer *longest = any ? NULL : away_longest(m, join->session);
+    if (longest != NULL)
+        add_death(m, longest);
     model_plan_next_group(m);
 }
 
@@ -133,17 +175,10 @@ static void take_over(model *m, uint64_t newcomer)
     }
 }
 
-static void become_heir(model *m, uint64_t newcomer)
-{
-    for (uint32_t i = 0; i < m->consumer_count; i++)
-        if (is_away_of(&m->consumers[i], m->call->join.session))
-            m->consumers[i].heir = newcomer;
-}
-
 static bool session_sends_started(const model *m, sl_uuid session)
 {
     for (uint32_t i = 0; i < m->consumer_count; i++)
-        if (is_away_of(&m->consumers[i], session) && m->consumers[i].sends_started)
+        if (model_same_id(m->consumers[i].session, session) && m->consumers[i].sends_started)
             return true;
     return false;
 }
@@ -154,7 +189,7 @@ static void judge_join(const model *m, const sl_effect *effect, bool sends_start
                              .join = { .consumer = m->consumer_last + 1,
                                        .session = m->call->join.session,
                                        .sends_started = sends_started } };
-    if (effect->kind != SL_EFFECT_JOIN || !same_id(effect->join.session, m->call->join.session) ||
+    if (effect->kind != SL_EFFECT_JOIN || !model_same_id(effect->join.session, m->call->join.session) ||
         effect->join.sends_started != sends_started)
         model_unexpected(&want, effect);
     if (effect->join.consumer <= m->consumer_last || effect->join.consumer >> 40 != m->epoch)
@@ -167,19 +202,20 @@ void model_take_join(model *m, const sl_effect *effect)
 {
     static const sl_stop by_rule = { .asked_by = SL_ASKER_OPERATOR };
     const sl_join *join = &m->call->join;
-    const bool sends_started = session_sends_started(m, join->session);
+    const bool sends_started = join->sends_started || session_sends_started(m, join->session);
     judge_join(m, effect, sends_started);
     const uint64_t id = effect->join.consumer;
+    if (sends_started)
+        model_session_sends_started(m, join->session);
     if (join->extensions)
         take_over(m, id);
-    else
-        become_heir(m, id);
     m->consumer_last = m->want.consumer = id;
     model_consumer *consumer = add_consumer(m, id, join, sends_started);
+    model_plan_next_group(m);
     if (model_rule_names(m, consumer))
         model_plan_stop(m, consumer, &by_rule);
     else
-        model_enter(m, consumer);
+        model_plan_add(m, (model_item){ .kind = ITEM_ENTER, .consumer = id }); /* after what it took over */
 }
 
 /* The lease goes on under another holder. It may fill the newcomer beyond its window. */
@@ -196,6 +232,5 @@ void model_take_move(model *m, const model_item *item, const sl_effect *effect)
     from->in_flight -= message->live;
     to->in_flight += message->live;
     message->holder = to->id;
-    if (!model_has_room(to))
-        model_stand_back(m, to);
+    message->passed_on = true;
 }

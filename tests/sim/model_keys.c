@@ -40,12 +40,12 @@ static bool is_held_by_two(const model *m, uint64_t key)
     return false;
 }
 
-static bool is_held(const model *m, uint64_t key)
+static uint32_t held_count(const model *m, uint64_t key)
 {
+    uint32_t count = 0;
     for (uint32_t i = 0; i < m->message_count; i++)
-        if (m->messages[i].live && m->messages[i].key == key)
-            return true;
-    return false;
+        count += m->messages[i].live && m->messages[i].key == key;
+    return count;
 }
 
 /* Another strategy, or another life. Leases of one key may then be with several consumers. */
@@ -125,8 +125,11 @@ static uint32_t ceil_share(uint32_t owned, uint32_t active)
 static void forget_comer(model *m)
 {
     m->comer = 0;
-    for (uint32_t i = 0; i < m->key_count; i++)
+    for (uint32_t i = 0; i < m->key_count; i++) {
         m->keys[i].old = false;
+        m->keys[i].before = 0;
+        m->keys[i].fate = FATE_UNKNOWN;
+    }
     for (uint32_t i = 0; i < m->consumer_count; i++)
         m->consumers[i].old_keys = 0;
 }
@@ -152,6 +155,14 @@ static void bound_share(model *m, const model_consumer *comer)
     }
 }
 
+static uint64_t only_owner(const model *m, const model_key *key)
+{
+    for (uint32_t i = 0; i < m->consumer_count; i++)
+        if (!key->anyone && key->owners == bit_of(&m->consumers[i]))
+            return m->consumers[i].id;
+    return 0;
+}
+
 void model_keys_enter(model *m, model_consumer *consumer)
 {
     forget_comer(m);
@@ -160,6 +171,8 @@ void model_keys_enter(model *m, model_consumer *consumer)
     bound_share(m, consumer);
     for (uint32_t i = 0; i < m->key_count; i++) {
         m->keys[i].old = !m->keys[i].anyone;
+        m->keys[i].before = only_owner(m, &m->keys[i]);
+        m->keys[i].flight = held_count(m, m->keys[i].key);
         m->keys[i].owners |= bit_of(consumer);
     }
 }
@@ -209,6 +222,34 @@ static void judge_share(const model *m, const model_consumer *consumer)
                  sim_number_text('c', consumer->id).chars, m->comer_old_max);
 }
 
+/* Of what one consumer had, the comer takes those with the least in flight first. */
+static void judge_least(const model *m, const model_key *seen)
+{
+    for (uint32_t i = 0; i < m->key_count; i++) {
+        const model_key *other = &m->keys[i];
+        if (seen->before == 0 || other->before != seen->before || other->fate == FATE_UNKNOWN ||
+            other->fate == seen->fate)
+            continue;
+        const model_key *taken = seen->fate == FATE_TAKEN ? seen : other;
+        const model_key *kept = seen->fate == FATE_TAKEN ? other : seen;
+        if (taken->flight > kept->flight)
+            sim_fail(SIM_RULE_STRATEGY,
+                     "%s took key %" PRIu64 " with %" PRIu32 " in flight and left %" PRIu64 " with %" PRIu32,
+                     sim_number_text('c', m->comer).chars, taken->key, taken->flight, kept->key,
+                     kept->flight);
+    }
+}
+
+static void judge_old(model *m, model_key *key, model_consumer *consumer)
+{
+    consumer->old_keys++;
+    key->fate = consumer->id == m->comer ? FATE_TAKEN : FATE_KEPT;
+    if (!m->keys_apart)
+        return;
+    judge_share(m, consumer);
+    judge_least(m, key);
+}
+
 void model_keys_seen(model *m, uint64_t key, model_consumer *consumer)
 {
     model_key *known = key_of(m, key);
@@ -217,17 +258,16 @@ void model_keys_seen(model *m, uint64_t key, model_consumer *consumer)
     if (m->keys_apart && known->anyone && known->fresh)
         judge_fewest(m, known, consumer);
     if (m->comer != 0 && known->old)
-        consumer->old_keys++;
-    *known = (model_key){ .key = key, .owners = bit_of(consumer), .shared = known->shared };
-    if (m->keys_apart && m->comer != 0)
-        judge_share(m, consumer);
+        judge_old(m, known, consumer);
+    known->owners = bit_of(consumer);
+    known->anyone = known->fresh = known->old = false;
 }
 
 /* A bucket with work has an owner from now on, although nobody saw whom, if anybody is there to be one. */
 void model_keys_end_call(model *m)
 {
     for (uint32_t i = 0; i < m->key_count; i++)
-        m->keys[i].shared = m->keys[i].shared && is_held(m, m->keys[i].key);
+        m->keys[i].shared = m->keys[i].shared && held_count(m, m->keys[i].key) > 0;
     bool active = false;
     for (uint32_t i = 0; i < m->consumer_count; i++)
         active = active || m->consumers[i].state == SL_CONSUMER_ACTIVE;

@@ -15,6 +15,7 @@ static model_consumer recorded(const model_consumer *consumer)
                              .sends_started = consumer->sends_started,
                              .state = SL_CONSUMER_AWAY,
                              .window_end_ns = SL_NEVER,
+                             .windowless = true,
                              .slot = consumer->slot };
 }
 
@@ -42,6 +43,8 @@ static void replay_join(model *m, const sl_effect *e)
                                       .sends_started = e->join.sends_started,
                                       .slot = m->consumer_count };
     m->consumers[m->consumer_count++] = recorded(&consumer);
+    if (consumer.sends_started)
+        model_session_sends_started(m, consumer.session);
 }
 
 static void replay_lease(model *m, const sl_effect *e)
@@ -64,7 +67,7 @@ static void replay_started(model *m, const sl_effect *e)
 {
     model_message *message = model_find(m, e->started.place);
     message->started = true;
-    model_consumer_of(m, message->holder)->sends_started = true;
+    model_session_sends_started(m, model_consumer_of(m, message->holder)->session);
 }
 
 static void replay_back(model *m, const sl_effect *e)
@@ -106,7 +109,7 @@ static void replay_checkpoint(model *m, const sl_effect *e)
 /* The records were judged when they were emitted; here they are believed. */
 void model_replay(model *m, const sl_effect *e)
 {
-    switch ((int)e->kind) {
+    switch (e->kind) {
     case SL_EFFECT_EPOCH: m->epoch = e->epoch.epoch; break;
     case SL_EFFECT_SETTINGS: m->settings = e->settings; break;
     case SL_EFFECT_RULE: replay_rule(m, e); break;
@@ -120,7 +123,15 @@ void model_replay(model *m, const sl_effect *e)
     case SL_EFFECT_SETTLE: replay_settle(m, e->settle.place, e->settle.from, e->settle.to); break;
     case SL_EFFECT_PARK: replay_settle(m, e->park.place, e->park.from, e->park.to); break;
     case SL_EFFECT_CHECKPOINT: replay_checkpoint(m, e); break;
-    default: sim_fail(SIM_RULE_RECORDS, "%s is no record of a life", sim_effect_text(e).chars);
+    case SL_EFFECT_PASSED:
+    case SL_EFFECT_MESSAGE:
+    case SL_EFFECT_DELIVER:
+    case SL_EFFECT_STOP_REQUESTED:
+    case SL_EFFECT_STOPPED:
+    case SL_EFFECT_SETTLED:
+    case SL_EFFECT_LOST:
+    case SL_EFFECT_DRAINED:
+    case SL_EFFECT_COUNT_: sim_fail(SIM_RULE_RECORDS, "%s is no record of a life", sim_effect_text(e).chars);
     }
 }
 
@@ -133,7 +144,7 @@ static void open_lanes(model *m)
         l->read_from = l->count_from = sim_cover_next_free(&l->settled, l->start);
         l->checkpoint = model_below(m, (sl_lane)lane);
         l->checkpoint_ns = m->now_ns;
-        l->folded_min = l->folded_max = l->look_count = 0;
+        l->folded_min = l->folded_max = l->look_count = l->ghost_count = 0;
     }
 }
 
@@ -142,10 +153,14 @@ static void open_leases(model *m)
 {
     for (uint32_t i = 0; i < m->message_count; i++) {
         model_message *message = &m->messages[i];
+        const uint64_t latest_ns = m->now_ns + SL_LEASE_NS_MAX;
+        message->passed_on = true;
+        if (message->not_before_ns > latest_ns)
+            message->not_before_ns = latest_ns;
         if (!message->live)
             continue;
-        if (message->until_ns > m->now_ns + SL_LEASE_NS_MAX)
-            message->until_ns = m->now_ns + SL_LEASE_NS_MAX;
+        if (message->until_ns > latest_ns)
+            message->until_ns = latest_ns;
         model_consumer_of(m, message->holder)->in_flight++;
     }
 }
@@ -169,5 +184,6 @@ void model_load_open(model *m, uint64_t now_ns)
     open_leases(m);
     open_lanes(m);
     model_keys_clear(m);
-    model_push(m, &(sl_effect){ .kind = SL_EFFECT_EPOCH, .epoch = { .epoch = m->epoch + 1 } });
+    model_push(m, &(sl_effect){ .kind = SL_EFFECT_EPOCH,
+                                .epoch = { .epoch = m->epoch + 1, .messages_max = m->limits.messages_max } });
 }

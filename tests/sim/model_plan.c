@@ -73,8 +73,6 @@ void model_plan_stop(model *m, model_consumer *consumer, const sl_stop *stop)
                                                      .already_stopped = !first } } });
     if (first)
         model_stop(m, consumer, stop->asked_by);
-    else if (stop->asked_by == SL_ASKER_CONSUMER)
-        consumer->stopped_itself = true;
 }
 
 static void plan_stop(model *m)
@@ -84,6 +82,10 @@ static void plan_stop(model *m)
         return;
     m->want.err = consumer->state == SL_CONSUMER_ACTIVE ? SL_OK : SL_ERR_ALREADY_STOPPED;
     model_plan_stop(m, consumer, &m->call->stop);
+    if (m->call->stop.asked_by == SL_ASKER_CONSUMER)
+        consumer->stopped_itself = true;
+    else
+        consumer->stopped_alone = true;
 }
 
 static void undo_stop(model *m, model_consumer *consumer)
@@ -102,8 +104,12 @@ static void plan_resume(model *m)
         m->want.err = SL_ERR_DRAINED;
     else if (model_rule_names(m, consumer))
         m->want.err = SL_ERR_ALREADY_STOPPED;
+    else if (!model_may_be_active(m))
+        m->want.err = SL_ERR_CONSUMERS_MAX;
     else
         undo_stop(m, consumer);
+    if (m->want.err == SL_ERR_ALREADY_STOPPED)
+        consumer->stopped_alone = false; /* the rule alone holds it now */
 }
 
 /* --- rules ------------------------------------------------------------------------------------------------ */
@@ -134,8 +140,8 @@ static void plan_stop_tag(model *m)
 
 static bool may_go_on(const model *m, const model_consumer *consumer, uint64_t tag)
 {
-    return consumer->state == SL_CONSUMER_STOPPING && consumer->asked_by == SL_ASKER_OPERATOR &&
-           !consumer->stopped_itself && model_has_tag(consumer, tag) && !model_rule_names(m, consumer);
+    return consumer->state == SL_CONSUMER_STOPPING && !consumer->stopped_alone && !consumer->stopped_itself &&
+           model_has_tag(consumer, tag) && !model_rule_names(m, consumer) && model_may_be_active(m);
 }
 
 static void plan_resume_tag(model *m)
@@ -175,7 +181,7 @@ static void go_away(model *m, model_consumer *consumer, uint64_t window_end_ns)
     consumer->state = SL_CONSUMER_AWAY;
     consumer->since_ns = m->now_ns;
     consumer->window_end_ns = window_end_ns;
-    consumer->heir = 0;
+    consumer->windowless = false;
 }
 
 static void plan_leave(model *m)

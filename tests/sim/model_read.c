@@ -37,7 +37,7 @@ static bool is_full(const model *m, sl_lane lane)
 {
     const sl_lane other = lane == SL_LANE_MAIN ? SL_LANE_PARKED : SL_LANE_MAIN;
     const uint32_t known = m->message_count - vanishing(m);
-    if (known >= m->limits.messages_max)
+    if (model_places_taken(m) - vanishing(m) >= m->limits.messages_max)
         return true;
     if (model_is_rereading(m, lane))
         return false;
@@ -55,21 +55,21 @@ static sl_err take_offer(model *m, const sl_offer *offer)
 {
     if (!exists(offer->place))
         return SL_ERR_INVALID;
-    model_lane *lane = &m->lanes[offer->place.lane];
+    const model_lane *lane = &m->lanes[offer->place.lane];
     const uint64_t position = offer->place.position;
     if (position < lane->read_from)
         return SL_OK;
     model_message *known = model_find(m, offer->place);
     const bool is_new = known == NULL && !sim_cover_has(&lane->settled, position);
     vanish(m, offer->place.lane, position); /* also if it is refused: the reader has seen what is below it */
-    lane->read_from = position;
+    model_read_to(m, offer->place.lane, position);
     if (is_new && is_full(m, offer->place.lane))
         return SL_ERR_FULL;
     if (known != NULL)
         known->read = true;
     if (is_new)
         add_message(m, offer);
-    lane->read_from = position + 1;
+    model_read_to(m, offer->place.lane, position + 1);
     return SL_OK;
 }
 
@@ -84,10 +84,10 @@ void model_plan_offer(model *m)
 void model_plan_advance(model *m)
 {
     const sl_place place = m->call->place;
-    model_lane *lane = &m->lanes[place.lane];
+    const model_lane *lane = &m->lanes[place.lane];
     model_looked(m, place.lane, place.position, m->call->considered, place.position + 1 < lane->read_from);
     if (place.position < lane->read_from)
         return;
     vanish(m, place.lane, place.position + 1);
-    lane->read_from = place.position + 1;
+    model_read_to(m, place.lane, place.position + 1);
 }

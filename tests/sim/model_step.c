@@ -4,6 +4,7 @@
 #include "fail.h"
 #include "trace.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 /* --- DUE -------------------------------------------------------------------------------------------------- */
@@ -26,11 +27,11 @@ static uint64_t window_due_ns(const model *m)
     return due_ns <= m->now_ns ? due_ns : SL_NEVER;
 }
 
-/* Of an earlier life, holding nothing: GONE at open. */
+/* Of an earlier life, holder of nothing: GONE at open. */
 static const model_consumer *leftover(const model *m)
 {
     for (uint32_t i = 0; m->opening && i < m->consumer_count; i++)
-        if (m->consumers[i].in_flight == 0)
+        if (!model_is_holder(m, m->consumers[i].id))
             return &m->consumers[i];
     return NULL;
 }
@@ -44,7 +45,7 @@ static bool take_leftover(model *m, const sl_effect *effect)
 {
     const bool is_gone = m->opening && effect->kind == SL_EFFECT_GONE;
     const model_consumer *consumer = is_gone ? model_consumer_of(m, effect->gone.consumer) : NULL;
-    if (consumer == NULL || consumer->in_flight > 0)
+    if (consumer == NULL || model_is_holder(m, consumer->id))
         return false;
     model_consumer_gone(m, effect->gone.consumer);
     return true;
@@ -84,7 +85,7 @@ static model_item *first_item(model *m)
 static bool wants(const model_item *item, const sl_effect *effect)
 {
     sl_place place;
-    switch ((int)item->kind) {
+    switch (item->kind) {
     case ITEM_GONE: return effect->kind == SL_EFFECT_GONE && effect->gone.consumer == item->consumer;
     case ITEM_MOVE:
         return effect->kind == SL_EFFECT_MOVE && effect->move.place.position == item->place.position &&
@@ -93,8 +94,13 @@ static bool wants(const model_item *item, const sl_effect *effect)
     case ITEM_VANISH:
         return model_is_return(effect, &place) && place.position == item->place.position &&
                place.lane == item->place.lane;
-    default: return true;
+    case ITEM_EXACT:
+    case ITEM_JOIN:
+    case ITEM_STOPPED:
+    case ITEM_CLAIM:
+    case ITEM_ENTER: break;
     }
+    return true;
 }
 
 static void take_stopped(model *m, const model_item *item, const sl_effect *effect)
@@ -131,6 +137,7 @@ static void take_item(model *m, model_item *item, const sl_effect *effect)
     case ITEM_STOPPED: take_stopped(m, item, effect); break;
     case ITEM_CLAIM: model_take_claim(m, item, effect); break;
     case ITEM_VANISH: take_vanish(m, model_find(m, item->place), effect); break;
+    case ITEM_ENTER: assert(false); /* never waits for an effect */
     }
 }
 
@@ -145,12 +152,47 @@ static void take_own(model *m, const sl_effect *effect)
     model_unexpected(NULL, effect);
 }
 
+/* --- what did not happen ---------------------------------------------------------------------------------- */
+
+static sim_rule rule_of_missing(model *m, const model_item *item)
+{
+    if (item->kind == ITEM_GONE || item->kind == ITEM_STOPPED)
+        return SIM_RULE_STOP_ONCE;
+    if (item->kind == ITEM_CLAIM)
+        return model_claim_is_lost(m, item) ? SIM_RULE_FENCING : SIM_RULE_ANSWER;
+    if (item->kind == ITEM_JOIN)
+        return SIM_RULE_CODE;
+    return item->kind == ITEM_VANISH ? SIM_RULE_RECORDS : SIM_RULE_STALL;
+}
+
+static void judge_missing(model *m)
+{
+    if (m->next_count > 0)
+        sim_fail(SIM_RULE_ANSWER, "missing: %s", sim_effect_text(&m->next[0].effect).chars);
+    if (m->stage == MODEL_DUE)
+        sim_fail(SIM_RULE_TIME,
+                 "something is due and did not happen (leases %" PRIu64 ", windows %" PRIu64 ")",
+                 lease_due_ns(m), window_due_ns(m));
+    const model_item *item = first_item(m);
+    if (item == NULL)
+        return;
+    const bool of_message = item->kind == ITEM_BACK || item->kind == ITEM_MOVE || item->kind == ITEM_VANISH;
+    if (item->kind == ITEM_EXACT)
+        sim_fail(item->effect.kind == SL_EFFECT_LOST ? SIM_RULE_FENCING : SIM_RULE_ANSWER, "missing: %s",
+                 sim_effect_text(&item->effect).chars);
+    sim_fail(rule_of_missing(m, item), "item %d of the call did not happen: %s", (int)item->kind,
+             of_message ? sim_place_text(item->place).chars : sim_number_text('c', item->consumer).chars);
+}
+
 /* --- stages ----------------------------------------------------------------------------------------------- */
 
+/* Does what shows in no effect, up to the first item that waits for one. */
 static bool own_is_done(model *m)
 {
     for (model_item *item = first_item(m); item != NULL; item = first_item(m)) {
-        if (!model_claim_is_silent(m, item))
+        if (item->kind == ITEM_ENTER)
+            model_enter(m, model_consumer_of(m, item->consumer));
+        else if (!model_claim_is_silent(m, item))
             return false;
         item->done = true;
     }
@@ -171,19 +213,27 @@ static void move_on(model *m)
         m->stage = MODEL_GIVE;
 }
 
+static bool has_tag_zero(const sl_join *join)
+{
+    for (uint32_t i = 0; i < join->tag_count; i++)
+        if (join->tags[i] == 0)
+            return true;
+    return false;
+}
+
 /* Some calls with nonsense in them are no calls at all: not even time goes by. */
 static bool is_refused(const model *m, const sim_call *call)
 {
-    const sl_settings *settings = &call->settings;
-    switch ((int)call->kind) {
-    case SIM_CALL_JOIN: return call->join.window == 0 || call->join.tag_count > SL_TAGS_MAX;
-    case SIM_CALL_ADVANCE:
+    if (call->kind == SIM_CALL_JOIN)
+        return call->join.window == 0 || call->join.tag_count > SL_TAGS_MAX || has_tag_zero(&call->join);
+    if (call->kind == SIM_CALL_NACK)
+        return call->nack.action >= SL_NACK_COUNT_;
+    if (call->kind == SIM_CALL_ADVANCE)
         return (int)call->place.lane < 0 || call->place.lane >= SL_LANE_COUNT_ ||
                call->place.position == UINT64_MAX;
-    case SIM_CALL_UPDATE:
-        return !call->settings_valid || (settings->strategy >= SL_STRATEGY_PINNED && !m->limits.keyed);
-    default: return false;
-    }
+    if (call->kind == SIM_CALL_UPDATE)
+        return !call->settings_valid || (model_needs_keys(call->settings.strategy) && !m->limits.keyed);
+    return false;
 }
 
 void model_begin(model *m, const sim_call *call)
@@ -243,6 +293,9 @@ static void take_given(model *m, const sl_effect *effect)
 
 void model_effect(model *m, const sl_effect *effect)
 {
+    const bool comes_last = effect->kind == SL_EFFECT_LEASE || effect->kind == SL_EFFECT_CHECKPOINT;
+    if (comes_last && m->stage <= MODEL_OWN)
+        judge_missing(m);
     if (m->next_count > 0)
         take_next(m, effect);
     else if (m->stage == MODEL_DUE)
@@ -255,34 +308,6 @@ void model_effect(model *m, const sl_effect *effect)
 }
 
 /* --- the end of a call ------------------------------------------------------------------------------------ */
-
-static sim_rule rule_of_missing(const model_item *item)
-{
-    if (item->kind == ITEM_GONE || item->kind == ITEM_STOPPED)
-        return SIM_RULE_STOP_ONCE;
-    if (item->kind == ITEM_CLAIM)
-        return SIM_RULE_ANSWER;
-    return item->kind == ITEM_JOIN || item->kind == ITEM_VANISH ? SIM_RULE_RECORDS : SIM_RULE_STALL;
-}
-
-static void judge_missing(model *m)
-{
-    if (m->next_count > 0)
-        sim_fail(SIM_RULE_ANSWER, "missing: %s", sim_effect_text(&m->next[0].effect).chars);
-    if (m->stage == MODEL_DUE)
-        sim_fail(SIM_RULE_TIME,
-                 "something is due and did not happen (leases %" PRIu64 ", windows %" PRIu64 ")",
-                 lease_due_ns(m), window_due_ns(m));
-    const model_item *item = first_item(m);
-    if (item == NULL)
-        return;
-    const bool of_message = item->kind == ITEM_BACK || item->kind == ITEM_MOVE || item->kind == ITEM_VANISH;
-    if (item->kind == ITEM_EXACT)
-        sim_fail(item->effect.kind == SL_EFFECT_LOST ? SIM_RULE_FENCING : SIM_RULE_ANSWER, "missing: %s",
-                 sim_effect_text(&item->effect).chars);
-    sim_fail(rule_of_missing(item), "item %d of the call did not happen: %s", (int)item->kind,
-             of_message ? sim_place_text(item->place).chars : sim_number_text('c', item->consumer).chars);
-}
 
 static void judge_result(const model *m, const sim_result *result)
 {

@@ -80,6 +80,8 @@ static const char *const backs[] = { "RELEASED", "INTERRUPTED", "NACKED", "EXPIR
 static const char *const settles[] = { "ACKED", "SKIPPED", "VANISHED" };
 static const char *const parks[] = { "ASKED", "RETRIES", "KILLS" };
 static const char *const strategies[] = { "RoundRobin", "DispatchToSingle", "Pinned", "PinnedByCorrelation" };
+static_assert(sizeof askers / sizeof askers[0] == SL_ASKER_COUNT_, "one text for each asker");
+static_assert(sizeof strategies / sizeof strategies[0] == SL_STRATEGY_COUNT_, "one text for each strategy");
 static_assert(sizeof backs / sizeof backs[0] == SL_BACK_COUNT_, "one text for each cause");
 static_assert(sizeof settles / sizeof settles[0] == SL_SETTLE_COUNT_, "one text for each cause");
 static_assert(sizeof parks / sizeof parks[0] == SL_PARK_COUNT_, "one text for each cause");
@@ -93,6 +95,7 @@ static sim_text counters_text(sl_counters counters)
 static sim_text backoff_text(const sl_retry_policy *backoff)
 {
     static const char *const kinds[] = { "none", "constant", "linear", "exponential" };
+    static_assert(sizeof kinds / sizeof kinds[0] == SL_RETRY_KIND_COUNT_, "one text for each kind");
     return text_of("%s first %" PRIu64 " step %" PRIu64 " factor %" PRIu32 " jitter %" PRIu32 " max %" PRIu64,
                    kinds[backoff->kind], backoff->delay_first_ns, backoff->delay_step_ns,
                    backoff->factor_permille, backoff->jitter_permille, backoff->delay_max_ns);
@@ -111,10 +114,11 @@ sim_text sim_settings_text(const sl_settings *settings)
 
 /* --- effects ---------------------------------------------------------------------------------------------- */
 
-static sim_text record_text(const sl_effect *e)
+sim_text sim_effect_text(const sl_effect *e)
 {
-    switch ((int)e->kind) {
-    case SL_EFFECT_EPOCH: return text_of("EPOCH %" PRIu64, e->epoch.epoch);
+    switch (e->kind) { /* long because it is a table: a line or two for each kind */
+    case SL_EFFECT_EPOCH:
+        return text_of("EPOCH %" PRIu64 " messages_max %" PRIu32, e->epoch.epoch, e->epoch.messages_max);
     case SL_EFFECT_SETTINGS: return text_of("SETTINGS %s", sim_settings_text(&e->settings).chars);
     case SL_EFFECT_RULE:
         return text_of("RULE tag %" PRIu64 "%s", e->rule.tag, e->rule.stop ? "" : " taken back");
@@ -150,18 +154,12 @@ static sim_text record_text(const sl_effect *e)
         return text_of("PASSED lane %d [%" PRIu64 ", %" PRIu64 ")", (int)e->passed.lane, e->passed.from,
                        e->passed.to);
     case SL_EFFECT_MESSAGE:
-        return text_of("MESSAGE %s %s of %s %s until %" PRIu64 " not before %" PRIu64 "%s%s%s (%s)",
-                       PLACE(e->message.place), ID(e->message.id), CONSUMER(e->message.consumer),
-                       TOKEN(e->message.token), e->message.until_ns, e->message.not_before_ns,
-                       e->message.started ? " started" : "", e->message.charged ? " charged" : "",
-                       e->message.ended ? " ended" : "", counters_text(e->message.counters).chars);
-    default: return text_of("unknown effect %d", (int)e->kind);
-    }
-}
-
-static sim_text answer_text(const sl_effect *e)
-{
-    switch ((int)e->kind) {
+        return text_of(
+            "MESSAGE %s %s key %" PRIu64 " of %s %s until %" PRIu64 " not before %" PRIu64 "%s%s%s (%s)",
+            PLACE(e->message.place), ID(e->message.id), e->message.key, CONSUMER(e->message.consumer),
+            TOKEN(e->message.token), e->message.until_ns, e->message.not_before_ns,
+            e->message.started ? " started" : "", e->message.charged ? " charged" : "",
+            e->message.ended ? " ended" : "", counters_text(e->message.counters).chars);
     case SL_EFFECT_DELIVER:
         return text_of("DELIVER %s %s to %s %s for %" PRIu64 " (%s)", PLACE(e->deliver.place),
                        ID(e->deliver.id), CONSUMER(e->deliver.consumer), TOKEN(e->deliver.token),
@@ -175,17 +173,13 @@ static sim_text answer_text(const sl_effect *e)
                        e->stopped.in_flight);
     case SL_EFFECT_SETTLED: return text_of("SETTLED %s %s", CONSUMER(e->settled.consumer), ID(e->settled.id));
     case SL_EFFECT_LOST: return text_of("LOST %s %s", CONSUMER(e->lost.consumer), ID(e->lost.id));
-    default:
+    case SL_EFFECT_DRAINED:
         return text_of("DRAINED %s settled %" PRIu32 " released %" PRIu32 " lost %" PRIu32,
                        CONSUMER(e->drained.consumer), e->drained.settled, e->drained.released,
                        e->drained.lost);
+    case SL_EFFECT_COUNT_: break;
     }
-}
-
-sim_text sim_effect_text(const sl_effect *effect)
-{
-    return effect->kind < SL_EFFECT_DELIVER || effect->kind >= SL_EFFECT_COUNT_ ? record_text(effect)
-                                                                                : answer_text(effect);
+    return text_of("unknown effect %d", (int)e->kind);
 }
 
 /* --- inputs ----------------------------------------------------------------------------------------------- */
@@ -211,6 +205,8 @@ static void add_join(sim_text *text, const sl_join *join)
     add(text, " session %s window %" PRIu32, ID(join->session), join->window);
     if (join->extensions)
         add(text, " extensions, reconnect %" PRIu64, join->reconnect_ns);
+    if (join->sends_started)
+        add(text, " sends Started");
     for (uint32_t i = 0; i < join->tag_count && i < SL_TAGS_MAX; i++)
         add(text, "%s%" PRIu64, i == 0 ? " tags " : ",", join->tags[i]);
     for (uint32_t i = 0; i < join->resume_count; i++)

@@ -60,14 +60,26 @@ static void note_result(const sim_world *world, const sim_call *call, const sim_
         printf("            -> wake at %" PRIu64 "\n", result->wake_ns);
 }
 
-static void judge(sim_world *world)
+static void judge(sim_world *world, bool opened)
 {
     const bool small = world->model->message_count < 50;
-    judge_group(world->model, world->group);
+    judge_group(world->model, world->group, opened);
     if (small || world->step % 8 == 0) {
         judge_leases(world->model, world->group);
         sl_group_check(world->group);
     }
+}
+
+/* Started and Extend may be about any of several deliveries with the same id, and then even silently: a client that
+ * cares names the token, and so does the simulator. */
+static void name_tokens(sim_world *world, sim_call *call)
+{
+    uint64_t token;
+    if (call->kind != SIM_CALL_STARTED && call->kind != SIM_CALL_EXTEND)
+        return;
+    for (uint32_t i = 0; i < call->claim_count; i++)
+        if (model_claim_is_open(world->model, call->consumer, &call->claims[i], &token))
+            call->claims[i].token = token;
 }
 
 sim_result sim_world_call(sim_world *world, sim_call *call)
@@ -76,12 +88,13 @@ sim_result sim_world_call(sim_world *world, sim_call *call)
     sim_fail_at(world->step);
     call->join.tags = call->tags;
     call->join.resume = call->resume;
+    name_tokens(world, call);
     note_call(world, call);
     model_begin(world->model, call);
     const sim_result result = sim_call_run(call, world->group);
     note_result(world, call, &result);
     model_end(world->model, &result);
-    judge(world);
+    judge(world, call->kind == SIM_CALL_OPEN);
     return result;
 }
 

@@ -15,7 +15,10 @@ static void pass_time(sim_world *world)
 {
     const uint64_t lease_ns = world->model->settings.lease_ns;
     const uint64_t usual_ns = lease_ns < 10000 * MS ? lease_ns : 10000 * MS;
-    world->clock_ns += sim_between(&world->rng, 0, usual_ns / 4);
+    if (world->plan.even_time)
+        world->clock_ns += usual_ns / 8 * sim_pick(&world->rng, 3);
+    else
+        world->clock_ns += sim_between(&world->rng, 0, usual_ns / 4);
     if (sim_chance(&world->rng, 70))
         sim_world_tick(world);
 }
@@ -177,10 +180,12 @@ static void replay_parked(sim_world *world)
 static void nonsense(sim_world *world)
 {
     const uint64_t now_ns = world->clock_ns;
-    const sl_place nowhere = { .lane = sim_chance(&world->rng, 50) ? SL_LANE_COUNT_ : SL_LANE_MAIN,
-                               .position = UINT64_MAX };
+    const bool no_lane = sim_chance(&world->rng, 50);
+    const sl_place nowhere = { .lane = no_lane ? SL_LANE_COUNT_ : SL_LANE_MAIN,
+                               .position = no_lane ? 1 : UINT64_MAX };
     const bool no_window = sim_chance(&world->rng, 50);
-    switch (sim_pick(&world->rng, 4)) {
+    const uint32_t tag_count = sim_chance(&world->rng, 50) ? SL_TAGS_MAX + 1 : 1; /* that one is zero */
+    switch (sim_pick(&world->rng, 5)) {
     case 0:
         sim_world_call(world, &(sim_call){ .kind = SIM_CALL_OFFER,
                                            .now_ns = now_ns,
@@ -195,7 +200,13 @@ static void nonsense(sim_world *world)
                                            .now_ns = now_ns,
                                            .join = { .session = sim_session_id(99),
                                                      .window = no_window ? 0 : 1,
-                                                     .tag_count = no_window ? 0 : SL_TAGS_MAX + 1 } });
+                                                     .tag_count = no_window ? 0 : tag_count } });
+        break;
+    case 3:
+        sim_world_call(world, &(sim_call){ .kind = SIM_CALL_NACK,
+                                           .now_ns = now_ns,
+                                           .consumer = draw_consumer(world),
+                                           .nack = { .action = SL_NACK_COUNT_ } });
         break;
     default:
         sim_world_call(world, &(sim_call){ .kind = SIM_CALL_ACK,

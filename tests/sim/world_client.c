@@ -14,7 +14,7 @@ static void draw_client(sim_world *world, uint32_t index)
     sim_rng *rng = &world->rng;
     const bool twin = index > 0 && sim_chance(rng, 15);
     client->session = twin ? world->clients[index - 1].session : sim_session_id(index + 1);
-    client->tag_count = sim_pick(rng, 4);
+    client->tag_count = sim_chance(rng, 5) ? SL_TAGS_MAX : sim_pick(rng, 4);
     for (uint32_t i = 0; i < client->tag_count; i++)
         client->tags[i] = 1 + sim_pick(rng, world->plan.tag_count);
     client->window = sim_chance(rng, 40) ? 1 + sim_pick(rng, 3) : 1 + sim_pick(rng, 20);
@@ -23,6 +23,8 @@ static void draw_client(sim_world *world, uint32_t index)
     client->reconnect_ns = sim_chance(rng, 10) ? 0 : sim_between(rng, 50, 4000) * MS;
     if (sim_chance(rng, 3))
         client->reconnect_ns = UINT64_MAX;
+    if (sim_chance(rng, 20)) /* window and lease may then end together */
+        client->reconnect_ns = world->plan.settings.lease_ns;
 }
 
 void sim_clients_init(sim_world *world)
@@ -124,6 +126,7 @@ void sim_client_connect(sim_world *world, sim_client *client)
                                 .window = client->window,
                                 .extensions = client->extensions,
                                 .reconnect_ns = client->reconnect_ns } };
+    call.join.sends_started = client->sends_started && sim_chance(&world->rng, 20);
     memcpy(call.tags, client->tags, sizeof call.tags);
     if (client->extensions)
         draw_resume(world, client, &call);
@@ -176,6 +179,8 @@ static void draw_nack(sim_world *world, sim_call *call)
     call->nack.action = dice < 7 ? SL_NACK_RETRY : dice < 9 ? SL_NACK_PARK : SL_NACK_SKIP;
     call->nack.has_delay = sim_chance(&world->rng, 30);
     call->nack.delay_ns = call->nack.has_delay ? sim_between(&world->rng, 0, 3000) * MS : 0;
+    if (call->nack.has_delay && sim_chance(&world->rng, 3))
+        call->nack.delay_ns = sim_rng_next(&world->rng); /* for ever, as it thinks */
 }
 
 static void draw_extend(sim_world *world, sim_call *call)

@@ -212,7 +212,7 @@ TEST(a_map_does_what_a_searched_table_would_do_also_over_resizes)
 
 static void remove_what_is_not_in(void)
 {
-    sl_map_node *table[8], node = { NULL, 3 };
+    sl_map_node *table[8], node = { .hash = 3 };
     sl_map map;
 
     sl_map_init(&map, table, 8);

@@ -1,6 +1,8 @@
 /* What a consumer says of its messages: fencing, charging, parking (S1.25, S4.11, S4.14, S4.23, B2, B5, B6). */
 #include "rig.h"
 
+#include "core/group_private.h"
+
 TEST(S4_11_a_claim_of_someone_who_is_not_the_holder_changes_nothing_and_is_lost)
 {
     rig *r = rig_new(NULL);
@@ -297,7 +299,7 @@ TEST(releasing_what_has_ended_gives_up_the_claim_and_nothing_else)
     rig_free(r);
 }
 
-TEST(an_id_that_comes_twice_is_settled_delivery_by_delivery)
+TEST(an_id_that_comes_twice_is_settled_delivery_by_delivery_the_newest_first)
 {
     rig *r = rig_new(NULL);
     const uint64_t c1 = rig_join(r, 2);
@@ -308,9 +310,9 @@ TEST(an_id_that_comes_twice_is_settled_delivery_by_delivery)
     EXPECT_OK(sl_group_offer(r->group, twice, 2, r->now_ns, &taken));
     EXPECT_SAID(r, "c1<-5, c1<-6");
     EXPECT_OK(rig_ack(r, c1, 0));
-    EXPECT_SAID(r, "5 acked, c1 settled 0");
-    EXPECT_OK(rig_ack(r, c1, 0));
     EXPECT_SAID(r, "6 acked, c1 settled 0");
+    EXPECT_OK(rig_ack(r, c1, 0));
+    EXPECT_SAID(r, "5 acked, c1 settled 0");
     rig_free(r);
 }
 
@@ -324,5 +326,90 @@ TEST(started_twice_is_one_record)
     rig_said(r);
     EXPECT_OK(rig_started(r, c1, 0));
     EXPECT_SAID(r, "");
+    rig_free(r);
+}
+
+static void jitter(sl_settings *settings)
+{
+    backoff(settings);
+    settings->backoff.jitter_permille = 500;
+    settings->backoff.attempts_max = 1; /* neither of these counts in a group */
+    settings->backoff.delay_total_max_ns = 1;
+}
+
+TEST(pauses_are_spread_and_only_the_delays_of_the_backoff_count)
+{
+    rig *r = rig_new(jitter);
+    const uint64_t c1 = rig_join(r, 9);
+    uint64_t delays[8];
+    bool differ = false;
+
+    rig_offer(r, 8);
+    for (uint64_t p = 0; p < 8; p++) {
+        EXPECT_OK(rig_nack(r, c1, p, SL_NACK_RETRY));
+        delays[p] = rig_last(r, SL_EFFECT_BACK)->back.not_before_ns - r->now_ns;
+        EXPECT(delays[p] >= SECOND / 2 && delays[p] <= SECOND * 3 / 2);
+        differ = differ || delays[p] != delays[0];
+    }
+    EXPECT(differ);
+    rig_free(r);
+}
+
+/* --- found by a hostile tester --- */
+
+TEST(no_nack_can_ask_for_a_pause_longer_than_a_day)
+{
+    rig *r = rig_new(NULL);
+    const uint64_t c1 = rig_join(r, 1);
+
+    rig_offer(r, 1);
+    EXPECT_OK(rig_nack_after(r, c1, 0, UINT64_MAX));
+    EXPECT_EQ(rig_last(r, SL_EFFECT_BACK)->back.not_before_ns, r->now_ns + SL_PAUSE_NS_MAX);
+    rig_free(r);
+}
+
+TEST(a_nack_with_an_action_that_does_not_exist_is_refused_and_nothing_happens)
+{
+    rig *r = rig_new(NULL);
+    const uint64_t c1 = rig_join(r, 1);
+
+    rig_offer(r, 1);
+    rig_said(r);
+    EXPECT_ERR(rig_nack(r, c1, 0, (sl_nack_action)99), SL_ERR_INVALID);
+    EXPECT_SAID(r, "");
+    EXPECT_OK(rig_ack(r, c1, 0));
+    EXPECT_SAID(r, "0 acked, c1 settled 0");
+    rig_free(r);
+}
+
+/* Ids are chosen by publishers: many equal ones must not make each answer look at all of them. Counted in claims, not
+ * in time: the newest one is always the first that is looked at, so a chain of any length is no work. */
+TEST(answers_to_many_equal_ids_find_the_newest_delivery_first)
+{
+    rig *r = rig_new_limits(NULL, (sl_group_limits){ .messages_max = 300, .consumers_max = 2 });
+    const uint64_t c1 = rig_join(r, 300);
+
+    for (uint64_t p = 0; p < 300; p++) {
+        const sl_offer offer = { .place = { SL_LANE_MAIN, p }, .id = rig_id(SL_LANE_MAIN, 0) };
+        uint32_t taken;
+        EXPECT_OK(sl_group_offer(r->group, &offer, 1, r->now_ns, &taken));
+    }
+    for (uint64_t p = 300; p > 0; p--) {
+        EXPECT_OK(rig_ack(r, c1, 0));
+        EXPECT_EQ(rig_last(r, SL_EFFECT_SETTLE)->settle.place.position, p - 1);
+    }
+    rig_free(r);
+}
+
+TEST(counters_stay_at_their_end)
+{
+    rig *r = rig_new(NULL);
+    const uint64_t c1 = rig_join(r, 1);
+
+    rig_offer(r, 1);
+    SL_CONTAINER_OF(sl_list_first(&r->group->lines[SL_LANE_MAIN].messages), sl_message, line)
+        ->counters.deliveries = UINT32_MAX;
+    EXPECT_OK(rig_release(r, c1, 0));
+    EXPECT_EQ(rig_last(r, SL_EFFECT_LEASE)->lease.deliveries, UINT32_MAX);
     rig_free(r);
 }

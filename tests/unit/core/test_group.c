@@ -1,6 +1,9 @@
 /* Messages in, order out, time, room, checkpoints. */
 #include "rig.h"
 
+#include "../base/support.h"
+#include "core/group_private.h"
+
 TEST(round_robin_takes_turns_and_passes_over_the_full)
 {
     rig *r = rig_new(NULL);
@@ -254,4 +257,38 @@ TEST(information_adds_up)
     EXPECT_EQ(info.consumers[SL_CONSUMER_ACTIVE], 1);
     EXPECT_EQ(sl_group_settings(r->group)->lease_ns, 10 * SECOND);
     rig_free(r);
+}
+
+TEST(the_last_moment_of_time_is_before_never)
+{
+    rig *r = rig_new(NULL);
+
+    rig_join(r, 1);
+    r->now_ns = SL_NEVER;
+    rig_offer(r, 1);
+    EXPECT_SAID(r, "c1<-0"); /* with a lease that never ends, because time does not */
+    sl_group_check(r->group);
+    rig_free(r);
+}
+
+static void call_back(void *ctx, const sl_effect *effect)
+{
+    rig *const r = ctx;
+
+    if (effect->kind == SL_EFFECT_DELIVER)
+        sl_group_tick(r->group, r->now_ns);
+}
+
+static void call_from_inside(void)
+{
+    rig *r = rig_new(NULL);
+
+    rig_join(r, 1);
+    r->group->sink = (sl_sink){ call_back, r };
+    rig_offer(r, 1);
+}
+
+TEST(a_sink_that_calls_the_group_is_stopped)
+{
+    EXPECT(aborts(call_from_inside));
 }

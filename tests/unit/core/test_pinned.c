@@ -238,3 +238,22 @@ TEST(pinned_who_comes_back_with_all_of_a_key_goes_on_with_it)
     EXPECT_SAID(r, "0 moves c2, 1 moves c2, c1 gone, c2<-2");
     rig_free(r);
 }
+
+/* Which buckets move to a newcomer: those with the least in flight, so that as few keys as possible wait. */
+TEST(pinned_a_newcomer_gets_the_buckets_with_the_least_in_flight)
+{
+    rig *r = rig_new(pinned);
+    const uint64_t c1 = rig_join(r, 60);
+
+    for (uint64_t key = 0; key < 20; key++)
+        rig_offer_key(r, key);
+    for (uint64_t p = 10; p < 20; p++)
+        EXPECT_OK(rig_ack(r, c1, p)); /* keys 10 to 19 have nothing in flight; their messages are gone */
+    rig_join(r, 60);
+    for (int i = 0; i < BUCKETS; i++) {
+        const sl_bucket *const bucket = &r->group->buckets[i];
+        if (bucket->owner != NULL && bucket->owner->id != c1)
+            EXPECT_EQ(bucket->in_flight, 0);
+    }
+    rig_free(r);
+}

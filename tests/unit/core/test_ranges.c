@@ -79,3 +79,19 @@ TEST(random_ranges_are_the_set_that_they_should_be)
         }
     }
 }
+
+TEST(what_was_dropped_from_the_front_is_used_again)
+{
+    sl_range two[2];
+    sl_ranges ranges;
+
+    sl_ranges_init(&ranges, two, 2);
+    for (uint64_t p = 0; p < 100; p += 10) {
+        EXPECT_OK(sl_ranges_add(&ranges, p, p + 1));
+        EXPECT_OK(sl_ranges_add(&ranges, p + 5, p + 6));
+        EXPECT_ERR(sl_ranges_add(&ranges, p + 8, p + 9), SL_ERR_FULL);
+        sl_ranges_drop_below(&ranges, p + 10);
+        EXPECT_EQ(ranges.count, 0);
+        sl_ranges_check(&ranges);
+    }
+}

@@ -250,3 +250,170 @@ TEST(consumers_are_listed_in_the_order_in_which_they_joined)
     EXPECT_EQ(at - ids, 2);
     rig_free(r);
 }
+
+/* --- found by a hostile tester --- */
+
+TEST(after_a_restart_every_call_of_a_name_without_extensions_may_ack_what_its_dead_calls_held)
+{
+    rig *r = rig_new(NULL);
+    uint64_t a, b;
+
+    rig_join_as(r, 1, 1, false);
+    rig_join_as(r, 1, 1, false);
+    rig_offer(r, 2);
+    rig_restart(r);
+    a = rig_join_as(r, 1, 1, false);
+    b = rig_join_as(r, 1, 1, false);
+    rig_said(r);
+    EXPECT_OK(rig_ack(r, a, 0));
+    EXPECT_SAID(r, "0 acked, c1 settled 0, c1 gone");
+    EXPECT_OK(rig_ack(r, b, 1));
+    EXPECT_SAID(r, "1 acked, c2 settled 1, c2 gone");
+    rig_free(r);
+}
+
+TEST(who_comes_back_first_does_not_end_the_running_work_of_another_call_of_its_name)
+{
+    rig *r = rig_new(NULL);
+    const uint64_t a = rig_join_as(r, 1, 1, true), b = rig_join_as(r, 1, 1, true);
+
+    rig_offer(r, 2);
+    EXPECT_OK(rig_started(r, a, 0));
+    EXPECT_OK(rig_started(r, b, 1));
+    EXPECT_OK(sl_group_away(r->group, a, r->now_ns));
+    EXPECT_OK(sl_group_away(r->group, b, r->now_ns));
+    rig_said(r);
+    come_back(r, 1, (uint64_t[]){ 0 }, 1);
+    EXPECT_SAID(r, "0 moves c3, c1 gone");
+    come_back(r, 1, (uint64_t[]){ 1 }, 1);
+    EXPECT_SAID(r, "1 moves c4, c2 gone");
+    rig_free(r);
+}
+
+TEST(a_process_started_anew_is_the_successor_of_the_call_that_is_away_longest)
+{
+    rig *r = rig_new(NULL);
+    const uint64_t a = rig_join_as(r, 1, 1, true), b = rig_join_as(r, 1, 1, true);
+
+    rig_offer(r, 2);
+    EXPECT_OK(sl_group_away(r->group, b, r->now_ns));
+    r->now_ns += SECOND;
+    EXPECT_OK(sl_group_away(r->group, a, r->now_ns));
+    rig_said(r);
+    come_back(r, 1, NULL, 0);
+    EXPECT_SAID(r, "1 back died!, c2 gone, c3<-1(1)");
+    rig_free(r);
+}
+
+TEST(what_one_call_says_of_starting_holds_for_all_calls_of_its_session)
+{
+    rig *r = rig_new(NULL);
+    const uint64_t a = rig_join_as(r, 1, 1, true), b = rig_join_as(r, 1, 1, true);
+
+    rig_offer(r, 2);
+    EXPECT_OK(rig_started(r, a, 0));
+    rig_said(r);
+    EXPECT_OK(sl_group_leave(r->group, b, r->now_ns));
+    EXPECT_SAID(r, "1 back left, c2 gone");
+    rig_free(r);
+}
+
+TEST(a_caller_that_knows_the_session_may_say_that_it_tells_what_it_starts)
+{
+    const sl_join join = {
+        .session = rig_session(1), .window = 1, .extensions = true, .sends_started = true
+    };
+    rig *r = rig_new(NULL);
+    uint64_t c1 = 0;
+
+    EXPECT_OK(sl_group_join(r->group, &join, r->now_ns, &c1));
+    rig_offer(r, 1);
+    rig_said(r);
+    EXPECT_OK(sl_group_away(r->group, c1, r->now_ns));
+    EXPECT_SAID(r, "0 back left, c1 gone");
+    rig_free(r);
+}
+
+/* The server was down for longer than the lease; nobody took the message; its worker comes back with finished work. */
+TEST(after_a_restart_a_session_may_still_settle_what_ran_out_while_nobody_was_there)
+{
+    rig *r = rig_new(NULL);
+    uint64_t back;
+
+    rig_join_as(r, 1, 1, true);
+    rig_offer(r, 1);
+    r->now_ns += 60 * SECOND;
+    rig_restart(r);
+    EXPECT_SAID(r, "0 back expired!");
+    back = come_back(r, 1, (uint64_t[]){ 0 }, 1);
+    EXPECT_SAID(r, "0 moves c1, c1 gone");
+    EXPECT_OK(rig_ack(r, back, 0));
+    EXPECT_SAID(r, "0 acked, c1 settled 0");
+    rig_free(r);
+}
+
+TEST(who_is_only_remembered_gives_its_place_to_one_that_is_there)
+{
+    rig *r = rig_new_limits(NULL, (sl_group_limits){ .messages_max = 4, .consumers_max = 1 });
+
+    rig_join(r, 1);
+    rig_offer(r, 1);
+    r->now_ns += 60 * SECOND;
+    rig_restart(r);
+    rig_said(r);
+    rig_join(r, 1);
+    EXPECT_SAID(r, "c1 gone");
+    rig_free(r);
+}
+
+static void at_most_one(sl_settings *settings)
+{
+    settings->consumers_max = 1;
+}
+
+TEST(an_undone_stop_keeps_to_the_maximum)
+{
+    rig *r = rig_new(at_most_one);
+    const uint64_t c1 = rig_join(r, 1);
+
+    rig_offer(r, 1);
+    EXPECT_OK(rig_stop_by(r, c1, SL_ASKER_OPERATOR, false));
+    rig_join(r, 1);
+    EXPECT_ERR(sl_group_resume(r->group, c1, r->now_ns), SL_ERR_CONSUMERS_MAX);
+    rig_free(r);
+}
+
+TEST(taking_back_a_rule_does_not_undo_the_stop_of_one_consumer)
+{
+    const sl_stop stop = { .asked_by = SL_ASKER_OPERATOR };
+    rig *r = rig_new(NULL);
+    const uint64_t c1 = rig_join(r, 2);
+
+    rig_offer(r, 1);
+    EXPECT_OK(sl_group_stop(r->group, c1, &stop, r->now_ns));
+    EXPECT_OK(sl_group_stop_tag(r->group, SL_TAG_EVERYONE, &stop, r->now_ns));
+    EXPECT_OK(sl_group_resume_tag(r->group, SL_TAG_EVERYONE, r->now_ns));
+    rig_said(r);
+    rig_offer(r, 1);
+    EXPECT_SAID(r, "");
+    EXPECT_OK(sl_group_resume(r->group, c1, r->now_ns));
+    EXPECT_SAID(r, "c1<-1");
+    rig_free(r);
+}
+
+TEST(a_call_that_a_rule_stops_at_once_is_not_refused_by_the_maximum)
+{
+    const sl_stop stop = { .asked_by = SL_ASKER_OPERATOR };
+    const uint64_t tag = 42, zero = 0;
+    const sl_join join = { .session = rig_session(9), .window = 1, .tags = &tag, .tag_count = 1 };
+    const sl_join nobody = { .session = rig_session(9), .window = 1, .tags = &zero, .tag_count = 1 };
+    rig *r = rig_new(at_most_one);
+    uint64_t c2 = 0;
+
+    rig_join(r, 1);
+    EXPECT_OK(sl_group_stop_tag(r->group, 42, &stop, r->now_ns));
+    EXPECT_OK(sl_group_join(r->group, &join, r->now_ns, &c2));
+    EXPECT_SAID(r, "c2 asked operator, c2 stopped 0, c2 drained 0/0/0");
+    EXPECT_ERR(sl_group_join(r->group, &nobody, r->now_ns, &c2), SL_ERR_INVALID);
+    rig_free(r);
+}
