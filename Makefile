@@ -10,17 +10,28 @@ SECONDS ?= 60
 PARTS ?=
 
 .DEFAULT_GOAL := build
-.PHONY: build run test check sim mutants bench fuzz coverage asan tsan install clean help
+.PHONY: build run test check sim mutants bench fuzz coverage asan tsan install uninstall clean help
+
+# One word for the shell, whatever it holds.
+quoted = '$(subst ','\'',$(1))'
+
+# Refuses a variable that is no whole number from $(2) on, before anything is built.
+whole_number = @case $(call quoted,$($(1))) in \
+    '' | *[!0-9]* | ????????????????????*) bad=1 ;; \
+    *) if [ $(call quoted,$($(1))) -ge $(2) ] 2>/dev/null; then bad=0; else bad=1; fi ;; \
+    esac; \
+    [ $$bad = 0 ] || { printf 'make %s: %s must be a whole number from %s on, not "%s"\n' \
+    $@ $(1) $(2) $(call quoted,$($(1))) >&2; exit 2; }
 
 build: ## build the release variant: build/sluice
 	@tools/setup build
 	@tools/build release
 
-run: build ## build, then show the version and what the program can do today
+run: build ## build, then show the version and what the program can do
 	@build/sluice version
 	@build/sluice --help
 
-test: ## every test; ends with "N passed, N failed"
+test: ## every test, or PARTS; ends with "N passed, N failed"
 	@tools/setup build test
 	@tools/test $(PARTS)
 
@@ -28,10 +39,14 @@ check: ## the source checks alone
 	@tools/setup build test
 	@tools/test build checks
 
-sim: build ## simulate SEEDS runs from SEED on; ends with "N passed, N failed"
+sim: ## simulate SEEDS runs from SEED on
+	$(call whole_number,SEEDS,1)
+	$(call whole_number,SEED,0)
+	@tools/setup build
+	@tools/build release
 	@build/tests/sim/sim --seeds $(SEEDS) --first $(SEED)
 
-mutants: build ## prove the simulator with planted bugs; ends with "N killed, N survived"
+mutants: build ## prove the simulator with planted bugs
 	@python3 tests/sim/mutants/run.py
 
 bench: ## every benchmark
@@ -39,34 +54,50 @@ bench: ## every benchmark
 	@tools/build release
 	@tools/bench
 
-bench-%: ## one benchmark; prints "ratio WHAT PEER NUMBER", writes build/bench/NAME.json
+bench-%: ## one benchmark; results go to build/bench/NAME.json
 	@tools/setup build bench
 	@tools/build release
 	@tools/bench $*
 
 fuzz: ## run each fuzzer for SECONDS
+	$(call whole_number,SECONDS,1)
 	@tools/setup build test
 	@tools/build fuzz
 	@tools/fuzz $(SECONDS)
 
-coverage: ## line coverage of src/core and src/base; fails below 95 % of src/core
+coverage: ## line coverage; fails below 95 % of src/core
 	@tools/setup build test
 	@tools/build coverage
 	@tools/coverage
 
-asan tsan: ## build the variant with sanitizers: build/asan, build/tsan
+asan: ## build with address sanitizer: build/asan
 	@tools/setup build test
-	@tools/build $@
+	@tools/build asan
 
-install: ## install below DESTDIR/PREFIX, with header, libraries and pkg-config file
+tsan: ## build with thread sanitizer: build/tsan
+	@tools/setup build test
+	@tools/build tsan
+
+install: ## install program, header and libraries below PREFIX
 	@tools/setup build
-	@tools/build release --prefix "$(PREFIX)"
-	@DESTDIR="$(DESTDIR)" meson install -C build --no-rebuild --quiet
-	@echo "installed below $(DESTDIR)$(PREFIX)"
+	@tools/install $(call quoted,$(PREFIX)) $(call quoted,$(DESTDIR))
+
+uninstall: ## remove what install put below PREFIX
+	@tools/setup build
+	@tools/install --remove $(call quoted,$(PREFIX)) $(call quoted,$(DESTDIR))
 
 clean: ## remove build/
 	@rm -rf build
 
 help: ## this list
-	@sed -n 's/^\([a-z][a-z %-]*\):[^#]*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
-	    sed 's/^bench-%/bench-NAME/' | awk -F'|' '{ printf "  make %-12s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z][a-z%-]*\):[^#]*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
+	    sed 's/^bench-%/bench-NAME/' | awk -F'|' '{ printf "  make %-11s  %s\n", $$1, $$2 }'
+	@echo
+	@echo 'variables, as in "make sim SEEDS=500":'
+	@printf '  %-19s  %s\n' \
+	    PREFIX=$(call quoted,$(PREFIX)) 'where install puts things' \
+	    DESTDIR=$(call quoted,$(DESTDIR)) 'a folder in front of PREFIX, for packages; usually empty' \
+	    SEEDS=$(call quoted,$(SEEDS)) 'how many simulations' \
+	    SEED=$(call quoted,$(SEED)) 'the first of them' \
+	    SECONDS=$(call quoted,$(SECONDS)) 'how long each fuzzer runs' \
+	    PARTS=$(call quoted,$(PARTS)) 'parts of the test run; empty: all ("tools/test --list")'

@@ -1,7 +1,8 @@
 /* sluice.h — the public interface of libsluice.
  *
- * Everything here is prefixed sl_ or SL_ and stays compatible within one major version. Nothing else of
- * Sluice is for programs outside: the library exports exactly the functions that are marked SL_EXPORT below.
+ * Everything here is prefixed sl_ or SL_. From version 1.0 on it stays compatible within one major version; as
+ * long as the major version is 0, anything may still change. Nothing else of Sluice is for programs outside:
+ * the library exports exactly the functions that are marked SL_EXPORT below.
  *
  *     cc program.c $(pkg-config --cflags --libs sluice) */
 #ifndef SLUICE_H

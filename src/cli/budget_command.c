@@ -1,20 +1,23 @@
 /* cli/budget_command.c — options in, core/budget decides, a table or JSON out.
  *
- * JSON counts in nanoseconds as the core does, so that nothing is rounded on the way. A refusal is an answer
- * too: with --json it goes to the output as an object with "fits": false, and the exit code says the same. */
+ * JSON counts in nanoseconds as the core does; the table shows the same numbers with units. Neither rounds, so
+ * that what is shown adds up. A refusal is an answer too: with --json it goes to the output as an object with
+ * "fits": false, and the exit code says the same. */
 #include "cli/budget_command.h"
 
 #include <inttypes.h>
-#include <stdbool.h>
+#include <string.h>
 
+#include "base/cleanup.h"
 #include "base/str.h"
+#include "cli/print.h"
 #include "core/budget.h"
-
-#define MILLISECOND_NS UINT64_C(1000000)
 
 enum {
     TEXT_BYTES = 1024,
-    DURATION_BYTES = 40
+    DURATION_BYTES = 40,
+    LABEL_BYTES = 2 * DURATION_BYTES + 32,
+    ROWS_MAX = SL_BUDGET_PART_COUNT_ + 1
 };
 
 static sl_budget_wish read_wish(const sl_option_value *values)
@@ -26,99 +29,167 @@ static sl_budget_wish read_wish(const sl_option_value *values)
     return wish;
 }
 
-/* For people: a derived part may end in nanoseconds, which nobody wants to read. JSON has the exact number. */
-static const char *duration_text(uint64_t duration_ns, char buffer[static DURATION_BYTES])
-{
-    sl_text text;
-
-    sl_text_init(&text, buffer, DURATION_BYTES);
-    sl_text_add_duration(&text, duration_ns - duration_ns % MILLISECOND_NS);
-    return buffer;
-}
-
 /* --- a table --- */
 
-static void print_row(FILE *out, const char *name, uint64_t length_ns, uint64_t end_ns, const char *what)
-{
-    char length[DURATION_BYTES], end[DURATION_BYTES];
+typedef struct duration_text {
+    char text[DURATION_BYTES];
+} duration_text;
 
-    fprintf(out, "%-9s %10s %10s   %s\n", name, duration_text(length_ns, length), duration_text(end_ns, end),
-            what);
+static duration_text in_words(uint64_t duration_ns)
+{
+    duration_text words;
+    sl_text text;
+
+    sl_text_init(&text, words.text, sizeof words.text);
+    sl_text_add_duration(&text, duration_ns);
+    return words;
 }
 
-static void print_nesting(const sl_budget *budget, FILE *out)
-{
-    char outer[DURATION_BYTES], consumer[DURATION_BYTES], workers[DURATION_BYTES], handler[DURATION_BYTES];
+typedef struct row {
+    const char *name, *what;
+    duration_text length, end;
+} row;
 
-    fprintf(out, "\nouter %s > consumer %s > workers %s > handler %s\n",
-            duration_text(sl_budget_outer_ns(budget), outer),
-            duration_text(sl_budget_consumer_ns(budget), consumer),
-            duration_text(sl_budget_workers_ns(budget), workers),
-            duration_text(sl_budget_handler_ns(budget), handler));
+static size_t make_rows(const sl_budget *budget, row rows[static ROWS_MAX])
+{
+    const uint64_t unused_ns = sl_budget_unused_ns(budget);
+    size_t count = 0;
+
+    for (sl_budget_part part = 0; part < SL_BUDGET_PART_COUNT_; part++)
+        rows[count++] = (row){ .name = sl_budget_part_name(part),
+                               .what = sl_options[SL_OPT_FENCE + part].help,
+                               .length = in_words(budget->part_ns[part]),
+                               .end = in_words(sl_budget_until_end_ns(budget, part)) };
+    if (unused_ns != 0)
+        rows[count++] = (row){ .name = "unused",
+                               .what = "nobody asked for it",
+                               .length = in_words(unused_ns),
+                               .end = in_words(budget->grace_ns) };
+    return count;
+}
+
+static size_t wider(size_t width, const char *text)
+{
+    return strlen(text) > width ? strlen(text) : width;
 }
 
 static void print_table(const sl_budget *budget, FILE *out)
 {
-    const uint64_t used_ns = sl_budget_until_end_ns(budget, SL_BUDGET_RESERVE);
+    static const char time_head[] = "time", end_head[] = "ends after";
+    row rows[ROWS_MAX];
+    const size_t row_count = make_rows(budget, rows);
+    size_t time_width = sizeof time_head - 1, end_width = sizeof end_head - 1;
+    char label[LABEL_BYTES];
 
-    fprintf(out, "%-9s %10s %10s   %s\n", "part", "time", "ends after", "what happens");
-    for (sl_budget_part part = 0; part < SL_BUDGET_PART_COUNT_; part++)
-        print_row(out, sl_budget_part_name(part), budget->part_ns[part], sl_budget_until_end_ns(budget, part),
-                  sl_options[SL_OPT_FENCE + part].help);
-    if (budget->grace_ns - used_ns >= MILLISECOND_NS)
-        print_row(out, "unused", budget->grace_ns - used_ns, budget->grace_ns, "nobody asked for it");
-    print_nesting(budget, out);
+    for (size_t i = 0; i < row_count; i++) {
+        time_width = wider(time_width, rows[i].length.text);
+        end_width = wider(end_width, rows[i].end.text);
+    }
+    snprintf(label, sizeof label, "%-8s %*s  %*s", "part", (int)time_width, time_head, (int)end_width,
+             end_head);
+    sl_print_entry(out, label, strlen(label), "what happens");
+    for (size_t i = 0; i < row_count; i++) {
+        snprintf(label, sizeof label, "%-8s %*s  %*s", rows[i].name, (int)time_width, rows[i].length.text,
+                 (int)end_width, rows[i].end.text);
+        sl_print_entry(out, label, strlen(label), rows[i].what);
+    }
+}
+
+static void print_nesting(const sl_budget *budget, FILE *out)
+{
+    const struct {
+        const char *name, *what;
+        duration_text limit;
+    } rows[] = {
+        { "outer", "the whole grace", in_words(sl_budget_outer_ns(budget)) },
+        { "consumer", "all parts but the reserve", in_words(sl_budget_consumer_ns(budget)) },
+        { "workers", "settle + abort: the last handler is gone", in_words(sl_budget_workers_ns(budget)) },
+        { "handler", "settle: what one message may still take", in_words(sl_budget_handler_ns(budget)) },
+    };
+    size_t width = 0;
+    char label[LABEL_BYTES];
+
+    for (size_t i = 0; i < SL_COUNT_OF(rows); i++)
+        width = wider(width, rows[i].limit.text);
+    fprintf(out, "\nlimits, each inside the one before:\n");
+    for (size_t i = 0; i < SL_COUNT_OF(rows); i++) {
+        snprintf(label, sizeof label, "%-8s %*s", rows[i].name, (int)width, rows[i].limit.text);
+        sl_print_entry(out, label, strlen(label), rows[i].what);
+    }
 }
 
 /* --- JSON --- */
 
-static void print_json(const sl_budget *budget, FILE *out)
+/* A grace that would be refused is no advice: then there is none, and null says so. */
+static void print_json_grace(FILE *out, const char *name, uint64_t grace_ns)
 {
-    fprintf(out, "{\"fits\": true, \"grace_ns\": %" PRIu64 ", \"parts\": {", budget->grace_ns);
+    if (grace_ns <= SL_BUDGET_GRACE_MAX_NS)
+        fprintf(out, ", \"%s\": %" PRIu64, name, grace_ns);
+    else
+        fprintf(out, ", \"%s\": null", name);
+}
+
+static void print_json_head(const sl_budget_wish *wish, bool fits, FILE *out)
+{
+    fprintf(out, "{\"fits\": %s, \"grace_ns\": %" PRIu64, fits ? "true" : "false", wish->grace_ns);
+    print_json_grace(out, "minimum_grace_ns", sl_budget_least_grace(wish));
+    print_json_grace(out, "comfortable_grace_ns", sl_budget_comfortable_grace(wish));
+}
+
+static void print_json(const sl_budget_wish *wish, const sl_budget *budget, FILE *out)
+{
+    print_json_head(wish, true, out);
+    fprintf(out, ", \"parts\": {");
     for (sl_budget_part part = 0; part < SL_BUDGET_PART_COUNT_; part++)
         fprintf(out, "%s\"%s_ns\": %" PRIu64, part == 0 ? "" : ", ", sl_budget_part_name(part),
                 budget->part_ns[part]);
     fprintf(out,
-            "}, \"outer_ns\": %" PRIu64 ", \"consumer_ns\": %" PRIu64 ", \"workers_ns\": %" PRIu64
-            ", \"handler_ns\": %" PRIu64 "}\n",
-            sl_budget_outer_ns(budget), sl_budget_consumer_ns(budget), sl_budget_workers_ns(budget),
-            sl_budget_handler_ns(budget));
+            "}, \"unused_ns\": %" PRIu64 ", \"outer_ns\": %" PRIu64 ", \"consumer_ns\": %" PRIu64
+            ", \"workers_ns\": %" PRIu64 ", \"handler_ns\": %" PRIu64 "}\n",
+            sl_budget_unused_ns(budget), sl_budget_outer_ns(budget), sl_budget_consumer_ns(budget),
+            sl_budget_workers_ns(budget), sl_budget_handler_ns(budget));
 }
 
-/* The reason is made of part names, numbers and plain words of the core: nothing in it needs an escape. */
 static void print_json_refusal(const sl_budget_wish *wish, const char *reason, FILE *out)
 {
-    fprintf(out,
-            "{\"fits\": false, \"grace_ns\": %" PRIu64 ", \"required_grace_ns\": %" PRIu64
-            ", \"reason\": \"%s\"}\n",
-            wish->grace_ns, sl_budget_required_grace(wish), reason);
+    print_json_head(wish, false, out);
+    fprintf(out, ", \"reason\": ");
+    sl_print_json_text(out, reason);
+    fprintf(out, "}\n");
 }
 
-static int refuse(const sl_budget_wish *wish, bool json, const sl_invocation *invocation)
+/* A number that is out of bounds is a mistake of the command line, whoever notices it. */
+static int refuse(const sl_budget_wish *wish, sl_err err, const sl_invocation *invocation)
 {
     char buffer[TEXT_BYTES];
     sl_text text;
 
     sl_text_init(&text, buffer, sizeof buffer);
     sl_budget_explain(wish, &text);
-    if (json)
+    if (err != SL_ERR_INVALID && invocation->json) {
         print_json_refusal(wish, buffer, invocation->out);
-    else
-        fprintf(invocation->err, "sluice: %s.\n", buffer);
+        return SL_EXIT_FAILED;
+    }
+    sl_text_add_char(&text, '.');
+    if (err == SL_ERR_INVALID)
+        return sl_cli_complain(invocation, buffer);
+    sl_print_complaint(invocation->err, buffer);
     return SL_EXIT_FAILED;
 }
 
 int sl_budget_command(const sl_invocation *invocation)
 {
-    const bool json = invocation->values[SL_OPT_JSON].number != 0;
     const sl_budget_wish wish = read_wish(invocation->values);
     sl_budget budget;
+    const sl_err err = sl_budget_make(&wish, &budget);
 
-    if (sl_budget_make(&wish, &budget) != SL_OK)
-        return refuse(&wish, json, invocation);
-    if (json)
-        print_json(&budget, invocation->out);
-    else
-        print_table(&budget, invocation->out);
+    if (err != SL_OK)
+        return refuse(&wish, err, invocation);
+    if (invocation->json) {
+        print_json(&wish, &budget, invocation->out);
+        return SL_EXIT_OK;
+    }
+    print_table(&budget, invocation->out);
+    print_nesting(&budget, invocation->out);
     return SL_EXIT_OK;
 }

@@ -7,6 +7,7 @@
 #ifndef SL_CLI_COMMANDS_H
 #define SL_CLI_COMMANDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -31,11 +32,16 @@ typedef struct sl_invocation {
     const sl_option_value *values; /* by sl_option_id */
     char **words;                  /* what stood behind the command and is no option */
     size_t word_count;
+    bool json; /* answers are for a program */
     FILE *out, *err;
 } sl_invocation;
 
 /* Runs what argv asks for and returns an SL_EXIT_ code. Output goes to `out`, complaints to `err`, so that a
  * test can read both. argv is reordered. */
 int sl_cli_run(int argc, char **argv, sl_option_environment *environment, FILE *out, FILE *err);
+
+/* Says that the command line was not understood, in whole sentences, and returns SL_EXIT_USAGE. The sentences go
+ * to `err`; when JSON was asked for they go to `out` as well, as {"error": "..."}. */
+int sl_cli_complain(const sl_invocation *invocation, const char *sentences);
 
 #endif

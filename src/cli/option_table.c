@@ -9,12 +9,14 @@ static_assert(SL_OPT_RESERVE - SL_OPT_FENCE == SL_BUDGET_RESERVE - SL_BUDGET_FEN
               "an option for each part");
 static_assert(SL_OPT_SETTLE - SL_OPT_FENCE == SL_BUDGET_SETTLE, "the options are in the order of the parts");
 
-/* A part of the shutdown budget. Its real lower bound is the core's business, which explains a refusal with
- * the whole arithmetic; here it only has to be a time at all. */
-#define PART(option_name, text)                                                                              \
+#define MILLISECOND_NS UINT64_C(1000000)
+
+/* A part of the shutdown budget, with the bounds of the core: what the help says is what will be accepted. */
+#define PART(part, option_name, text)                                                                        \
     {                                                                                                        \
-        .name = option_name, .kind = SL_OPTION_DURATION, .argument = "TIME", .min = 1,                       \
-        .max = SL_BUDGET_GRACE_MAX_NS, .commands = SL_COMMAND_BUDGET, .help = text                           \
+        .name = option_name, .kind = SL_OPTION_DURATION, .argument = "TIME",                                 \
+        .min = SL_BUDGET_##part##_LEAST_MS * MILLISECOND_NS, .max = SL_BUDGET_GRACE_MAX_NS,                  \
+        .commands = SL_COMMAND_BUDGET, .help = text                                                          \
     }
 
 const sl_option sl_options[SL_OPT_COUNT_] = {
@@ -30,14 +32,15 @@ const sl_option sl_options[SL_OPT_COUNT_] = {
     },
     [SL_OPT_GRACE] = {
         .name = "grace", .letter = 'g', .kind = SL_OPTION_DURATION, .argument = "TIME", .commands = SL_COMMAND_BUDGET,
-        .default_text = "30s", .environment = "SLUICE_GRACE", .min = 1, .max = SL_BUDGET_GRACE_MAX_NS,
+        .default_text = "30s", .environment = "SLUICE_GRACE",
+        .min = SL_BUDGET_GRACE_LEAST_MS * MILLISECOND_NS, .max = SL_BUDGET_GRACE_MAX_NS,
         .help = "from SIGTERM to SIGKILL, as the orchestrator has it",
     },
     /* clang-format on */
-    [SL_OPT_FENCE] = PART("fence", "the source confirms that nothing new will come"),
-    [SL_OPT_SETTLE] = PART("settle", "work that was started finishes"),
-    [SL_OPT_ABORT] = PART("abort", "handlers are ended, what is left is released"),
-    [SL_OPT_FLUSH] = PART("flush", "acknowledgements are confirmed"),
-    [SL_OPT_CLOSE] = PART("close", "channels, producers and connections are closed"),
-    [SL_OPT_RESERVE] = PART("reserve", "the report and the way out"),
+    [SL_OPT_FENCE] = PART(FENCE, "fence", "the source confirms that nothing new will come"),
+    [SL_OPT_SETTLE] = PART(SETTLE, "settle", "work that was started finishes"),
+    [SL_OPT_ABORT] = PART(ABORT, "abort", "handlers are ended, what is left is released"),
+    [SL_OPT_FLUSH] = PART(FLUSH, "flush", "acknowledgements are confirmed"),
+    [SL_OPT_CLOSE] = PART(CLOSE, "close", "channels, producers and connections are closed"),
+    [SL_OPT_RESERVE] = PART(RESERVE, "reserve", "the report and the way out"),
 };

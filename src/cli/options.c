@@ -8,16 +8,18 @@
 
 #include <assert.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/str.h"
+#include "cli/print.h"
 #include "cli/suggest.h"
 
 enum {
     ROWS_MAX = 128,
     LABEL_BYTES = 48,
-    BOUNDS_BYTES = 80
+    BOUNDS_BYTES = 80,
+    HELP_BYTES = 512
 };
 
 typedef struct reader {
@@ -45,12 +47,19 @@ static bool belongs(const sl_option_table *table, const sl_option *row)
 
 /* --- one value: kind and bounds --- */
 
+#define FLAG_WORDS "1, true, yes, 0, false or no"
+
 static sl_err parse_flag(const char *text, uint64_t *ret_number)
 {
-    if (strcmp(text, "0") != 0 && strcmp(text, "1") != 0)
-        return SL_ERR_INVALID;
-    *ret_number = text[0] == '1';
-    return SL_OK;
+    static const char *const words[] = { "0", "1", "false", "true", "no", "yes" };
+
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strcasecmp(text, words[i]) == 0) {
+            *ret_number = i % 2;
+            return SL_OK;
+        }
+    }
+    return SL_ERR_INVALID;
 }
 
 /* The bounds of the row come later, so that "too small" and "no duration" are two different complaints. */
@@ -70,7 +79,7 @@ static sl_err parse_kind(const sl_option *row, const char *text, uint64_t *ret_n
 static const char *kind_text(sl_option_kind kind)
 {
     switch (kind) {
-    case SL_OPTION_FLAG: return "1 or 0";
+    case SL_OPTION_FLAG: return FLAG_WORDS;
     case SL_OPTION_NUMBER: return "a whole number";
     case SL_OPTION_DURATION: return "a duration with its unit, such as 30s or 250ms";
     case SL_OPTION_TEXT: return "text";
@@ -108,9 +117,10 @@ static sl_err take(const sl_option *row, const char *from, const char *text, sl_
     const sl_err err = parse_kind(row, text, &number);
 
     if (err == SL_ERR_INVALID)
-        return complain(complaint, "%s needs %s, not '%s'.", from, kind_text(row->kind), text);
+        return complain(complaint, "%s needs %s, not '%s'.", from, kind_text(row->kind), sl_quote(text).text);
     if (err != SL_OK || !in_bounds(row, number))
-        return complain(complaint, "%s must be %s, not '%s'.", from, bounds_text(row, bounds), text);
+        return complain(complaint, "%s must be %s, not '%s'.", from, bounds_text(row, bounds),
+                        sl_quote(text).text);
     *value = (sl_option_value){ .source = source, .text = text, .number = number };
     return SL_OK;
 }
@@ -145,19 +155,26 @@ static sl_err complain_unknown(const reader *r, const char *word, const char *na
         names[i] = belongs(r->table, &r->table->rows[i]) ? r->table->rows[i].name : NULL;
     const char *nearest = name == NULL ? NULL : sl_suggest_nearest(name, names, r->table->row_count);
     if (nearest != NULL)
-        return complain(r->complaint, "there is no option '%s'. Did you mean '--%s'?", word, nearest);
-    return complain(r->complaint, "there is no option '%s'.", word);
+        return complain(r->complaint, "there is no option '%s'. Did you mean '--%s'?", sl_quote(word).text,
+                        nearest);
+    return complain(r->complaint, "there is no option '%s'.", sl_quote(word).text);
+}
+
+/* "-5s" is meant as a value, if a wrong one: no option of ours begins with a digit. */
+static bool looks_like_option(const char *word)
+{
+    return word[0] == '-' && !(word[1] >= '0' && word[1] <= '9');
 }
 
 /* The argument stands in the same word (`inside`) or is the next one. A next word that looks like an option
- * is taken for a forgotten argument, because no value of ours begins with a dash. */
+ * is taken for a forgotten argument. */
 static sl_err find_argument(reader *r, const char *from, const char *inside, const char **ret_text)
 {
     if (inside != NULL) {
         *ret_text = inside;
         return SL_OK;
     }
-    if (r->at == r->word_count || r->words[r->at][0] == '-')
+    if (r->at == r->word_count || looks_like_option(r->words[r->at]))
         return complain(r->complaint, "%s needs a value behind it.", from);
     *ret_text = r->words[r->at++];
     return SL_OK;
@@ -268,40 +285,68 @@ sl_err sl_options_read(const sl_option_table *table, sl_option_environment *envi
     return err;
 }
 
+/* --- before anything is read --- */
+
+bool sl_options_asks_for(const sl_option *flag, sl_option_environment *environment, char *const *words,
+                         size_t word_count)
+{
+    const char letter_form[] = { '-', flag->letter, '\0' };
+    const char *text = flag->environment == NULL ? NULL : environment(flag->environment);
+    uint64_t number = 0;
+
+    for (size_t i = 0; i < word_count && strcmp(words[i], "--") != 0; i++) {
+        const bool named = strncmp(words[i], "--", 2) == 0 && strcmp(words[i] + 2, flag->name) == 0;
+        if (named || (flag->letter != 0 && strcmp(words[i], letter_form) == 0))
+            return true;
+    }
+    return text != NULL && parse_flag(text, &number) == SL_OK && number != 0;
+}
+
 /* --- help --- */
 
-static int label(const sl_option *row, char text[static LABEL_BYTES])
+static size_t label(const sl_option *row, char text[static LABEL_BYTES])
 {
     char letter[5] = "    ";
 
     if (row->letter != 0)
         snprintf(letter, sizeof letter, "-%c, ", row->letter);
-    return snprintf(text, LABEL_BYTES, "%s--%s%s%s", letter, row->name, row->argument == NULL ? "" : " ",
-                    row->argument == NULL ? "" : row->argument);
+    snprintf(text, LABEL_BYTES, "%s--%s%s%s", letter, row->name, row->argument == NULL ? "" : " ",
+             row->argument == NULL ? "" : row->argument);
+    return strlen(text);
 }
 
-static void help_row(const sl_option *row, int label_width, FILE *out)
+static void help_row(const sl_option *row, size_t label_width, FILE *out)
 {
-    char text[LABEL_BYTES], bounds[BOUNDS_BYTES];
+    char name[LABEL_BYTES], bounds[BOUNDS_BYTES], buffer[HELP_BYTES];
+    sl_text text;
 
-    label(row, text);
-    fprintf(out, "  %-*s  %s", label_width, text, row->help);
-    if (row->kind == SL_OPTION_NUMBER || row->kind == SL_OPTION_DURATION)
-        fprintf(out, "; %s", bounds_text(row, bounds));
-    if (row->default_text != NULL)
-        fprintf(out, " [%s]", row->default_text);
-    if (row->environment != NULL)
-        fprintf(out, " ($%s)", row->environment);
-    fputc('\n', out);
+    label(row, name);
+    sl_text_init(&text, buffer, sizeof buffer);
+    sl_text_add(&text, row->help);
+    if (row->kind == SL_OPTION_NUMBER || row->kind == SL_OPTION_DURATION) {
+        sl_text_add(&text, "; ");
+        sl_text_add(&text, bounds_text(row, bounds));
+    }
+    if (row->default_text != NULL) {
+        sl_text_add(&text, " [");
+        sl_text_add(&text, row->default_text);
+        sl_text_add(&text, "]");
+    }
+    if (row->environment != NULL) {
+        sl_text_add(&text, " ($");
+        sl_text_add(&text, row->environment);
+        sl_text_add(&text, row->kind == SL_OPTION_FLAG ? ": " FLAG_WORDS ")" : ")");
+    }
+    sl_print_entry(out, name, label_width, buffer);
 }
 
 void sl_options_help(const sl_option_table *table, FILE *out)
 {
     char text[LABEL_BYTES];
-    int label_width = 0;
+    size_t label_width = 0;
 
     for (size_t i = 0; i < table->row_count; i++) {
-        const int width = belongs(table, &table->rows[i]) ? label(&table->rows[i], text) : 0;
+        const size_t width = belongs(table, &table->rows[i]) ? label(&table->rows[i], text) : 0;
         label_width = width > label_width ? width : label_width;
     }
     for (size_t i = 0; i < table->row_count; i++) {

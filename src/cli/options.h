@@ -5,10 +5,11 @@
  * default is text that goes through the same reader as what a user types.
  *
  * What counts, strongest first: command line, environment, default. The reader never prints; a complaint is a
- * whole sentence that the caller shows. */
+ * whole sentence that the caller shows, with the user's words made safe for a terminal (cli/print.h). */
 #ifndef SL_CLI_OPTIONS_H
 #define SL_CLI_OPTIONS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@
 #include "base/err.h"
 
 typedef enum sl_option_kind {
-    SL_OPTION_FLAG,     /* takes no argument; in the environment "1" or "0" */
+    SL_OPTION_FLAG,     /* takes no argument; in the environment 1, true, yes or 0, false, no */
     SL_OPTION_TEXT,     /* bounds are bytes */
     SL_OPTION_NUMBER,   /* a whole number; bounds are its values */
     SL_OPTION_DURATION, /* "30s", see base/str.h; bounds are nanoseconds */
@@ -31,7 +32,7 @@ typedef struct sl_option {
     const char *environment;  /* NULL: command line only */
     uint64_t min, max;        /* both allowed; unused for a flag */
     unsigned commands;        /* bits of the commands that take it, see cli/commands.h */
-    const char *help;         /* one line, a phrase without a full stop */
+    const char *help;         /* a phrase without a full stop; the printer breaks it into lines */
 } sl_option;
 
 typedef enum sl_option_source {
@@ -63,12 +64,18 @@ typedef struct sl_complaint {
 } sl_complaint;
 
 /* Reads `words` (argv behind the command) into values[], one for each row of the table. Words that are no
- * options move to the front of `words` and are counted in *ret_plain_count. "--" ends the options. SL_OK
- * values, words and *ret_plain_count are set SL_ERR_INVALID  *ret_complaint says what is wrong and names the
- * nearest option; values are undefined */
+ * options move to the front of `words` and are counted in *ret_plain_count. "--" ends the options.
+ *   SL_OK           values, words and *ret_plain_count are set
+ *   SL_ERR_INVALID  *ret_complaint says what is wrong and names the nearest option; values are undefined */
 sl_err sl_options_read(const sl_option_table *table, sl_option_environment *environment, char **words,
                        size_t word_count, sl_option_value *values, size_t *ret_plain_count,
                        sl_complaint *ret_complaint);
+
+/* Was this flag asked for, as far as can be told before anything is read? Looks for its name or letter among the
+ * words up to "--", then at its variable. So --help and the form of a complaint do not depend on whether the
+ * rest of the line is right. */
+bool sl_options_asks_for(const sl_option *flag, sl_option_environment *environment, char *const *words,
+                         size_t word_count);
 
 /* Writes the options of the table's command, aligned, with default, bounds and variable. */
 void sl_options_help(const sl_option_table *table, FILE *out);

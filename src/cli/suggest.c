@@ -4,6 +4,8 @@
  * a swap of two neighbours looks back to. */
 #include "cli/suggest.h"
 
+#include <ctype.h>
+#include <stdbool.h>
 #include <string.h>
 
 enum {
@@ -17,6 +19,12 @@ static size_t smaller(size_t left, size_t right)
     return left < right ? left : right;
 }
 
+/* "VERSION" is no slip at all. */
+static bool same(char left, char right)
+{
+    return tolower((unsigned char)left) == tolower((unsigned char)right);
+}
+
 static void fill_row(const char *left, size_t i, const char *right, distance_row *const rows[3])
 {
     const size_t *before = *rows[0], *above = *rows[1];
@@ -24,9 +32,9 @@ static void fill_row(const char *left, size_t i, const char *right, distance_row
 
     row[0] = i;
     for (size_t j = 1; right[j - 1] != '\0'; j++) {
-        const size_t replace = above[j - 1] + (left[i - 1] != right[j - 1]);
+        const size_t replace = above[j - 1] + !same(left[i - 1], right[j - 1]);
         row[j] = smaller(replace, 1 + smaller(above[j], row[j - 1]));
-        if (i > 1 && j > 1 && left[i - 1] == right[j - 2] && left[i - 2] == right[j - 1])
+        if (i > 1 && j > 1 && same(left[i - 1], right[j - 2]) && same(left[i - 2], right[j - 1]))
             row[j] = smaller(row[j], 1 + before[j - 2]);
     }
 }

@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-/* Single-letter changes between two words: insert, remove, replace, or swap two neighbours. Words longer than
- * 63 bytes are taken as wholly different. */
+/* Single-letter changes between two words: insert, remove, replace, or swap two neighbours. Capital and
+ * small letters are the same. Words longer than 63 bytes are taken as wholly different. */
 size_t sl_suggest_distance(const char *left, const char *right);
 
 /* The candidate that is nearest to `word`, or NULL when none is near enough to be what was meant. Candidates

@@ -4,8 +4,12 @@
  * bound. What is left then is the spare time, and each open part weighs as much as its usual length exceeds
  * its lower bound. With less spare time than weight everybody gets a share in proportion, so that a short
  * grace shortens all parts alike; with more, everybody gets the usual length and the takers divide the
- * surplus. So the result moves without jumps when the grace does, and a wish with sl_budget_required_grace()
- * gives exactly the usual lengths. */
+ * surplus. So the result moves without jumps when the grace does, and a wish with
+ * sl_budget_comfortable_grace() gives exactly the usual lengths.
+ *
+ * Shares in proportion are whole milliseconds, because people read them and expect them to add up. They are
+ * cut from one line at rounded places instead of being rounded one by one: so they never sum to more than
+ * there is, and none exceeds its weight. */
 #include "core/budget.h"
 
 #include "base/cleanup.h"
@@ -21,17 +25,9 @@ static const struct part_row {
     const char *name;
     uint64_t least_ms, usual_ms;
 } rows[] = {
-    /* A round trip over a slow network; two seconds are plenty for a broker under load to answer. */
-    [SL_BUDGET_FENCE] = { "fence", 100, 2000 },
-    /* Below a tenth of a second even a handler that is just writing its answer would be torn off. */
-    [SL_BUDGET_SETTLE] = { "settle", 100, 20000 },
-    /* SIGTERM has half of it: a scheduling turn at least, and usually enough to roll a transaction back. */
-    [SL_BUDGET_ABORT] = { "abort", 100, 3000 },
-    /* The cap of S4.19: an acknowledgement that was not confirmed by then is replayed after the restart. */
-    [SL_BUDGET_FLUSH] = { "flush", 100, 2000 },
-    [SL_BUDGET_CLOSE] = { "close", 50, 2000 },
-    /* A report is one line; a second also covers a process that is swapped in to write it. */
-    [SL_BUDGET_RESERVE] = { "reserve", 50, 1000 },
+#define XX(name, text, least, usual) [SL_BUDGET_##name] = { text, least, usual },
+    SL_BUDGET_PART_MAP(XX)
+#undef XX
 };
 static_assert(SL_COUNT_OF(rows) == SL_BUDGET_PART_COUNT_, "one row for each part");
 
@@ -114,35 +110,46 @@ static sl_err judge(const sl_budget_wish *wish)
     return sum_up(wish).least_ns > wish->grace_ns ? SL_ERR_BUDGET : SL_OK;
 }
 
-/* The share of an open part in the spare time, without the surplus. spare_ns is below weight_ms in the second
- * branch, so the product is below (31 s in ns) * 19,900 and far from 64 bits. */
-static uint64_t share_of(sl_budget_part part, const tally *sums, uint64_t spare_ns)
+/* Where the shares of the first open parts, weight_ms of them together, end on the line of spare time. In the
+ * second branch spare_ns is below the 30 s of all weights, so the product is far from 64 bits. */
+static uint64_t cut_at(uint64_t weight, const tally *sums, uint64_t spare_ns)
 {
     if (spare_ns >= sums->weight_ms * MILLISECOND_NS)
-        return weight_ms(part) * MILLISECOND_NS;
-    return spare_ns * weight_ms(part) / sums->weight_ms;
+        return weight * MILLISECOND_NS;
+    const uint64_t end_ns = spare_ns * weight / sums->weight_ms;
+    return end_ns - end_ns % MILLISECOND_NS;
 }
 
+/* Gives every part its lower bound and its share. Returns what is left of the spare time. */
 static uint64_t share_out(const sl_budget_wish *wish, const tally *sums, sl_budget *budget)
 {
     const uint64_t spare_ns = wish->grace_ns - sums->least_ns;
-    uint64_t left_ns = spare_ns;
+    uint64_t weight = 0, shared_ns = 0;
 
     for (sl_budget_part part = 0; part < SL_BUDGET_PART_COUNT_; part++) {
-        const uint64_t share_ns = is_set(wish, part) ? 0 : share_of(part, sums, spare_ns);
+        weight += is_set(wish, part) ? 0 : weight_ms(part);
+        const uint64_t end_ns = weight == 0 ? 0 : cut_at(weight, sums, spare_ns);
 
-        budget->part_ns[part] = least_of(wish, part) + share_ns;
-        left_ns -= share_ns;
+        budget->part_ns[part] = least_of(wish, part) + end_ns - shared_ns;
+        shared_ns = end_ns;
     }
-    return left_ns;
+    return spare_ns - shared_ns;
 }
 
-/* The surplus, in equal shares. The few nanoseconds that the division leaves stay unused. */
+/* The surplus, in equal shares; the last takers get the few nanoseconds that the divisions leave. */
 static void feed_takers(const sl_budget_wish *wish, const tally *sums, uint64_t left_ns, sl_budget *budget)
 {
-    for (sl_budget_part part = 0; part < SL_BUDGET_PART_COUNT_; part++)
-        if (is_taker(wish, part))
-            budget->part_ns[part] += left_ns / sums->taker_count;
+    uint64_t hungry = sums->taker_count;
+
+    for (sl_budget_part part = 0; part < SL_BUDGET_PART_COUNT_; part++) {
+        if (!is_taker(wish, part))
+            continue;
+        const uint64_t portion_ns = left_ns / hungry;
+
+        budget->part_ns[part] += portion_ns;
+        left_ns -= portion_ns;
+        hungry--;
+    }
 }
 
 sl_err sl_budget_make(const sl_budget_wish *wish, sl_budget *ret_budget)
@@ -202,7 +209,21 @@ void sl_budget_check(const sl_budget *budget)
     assert(sl_budget_workers_ns(budget) > sl_budget_handler_ns(budget));
 }
 
-uint64_t sl_budget_required_grace(const sl_budget_wish *wish)
+uint64_t sl_budget_unused_ns(const sl_budget *budget)
+{
+    return budget->grace_ns - sl_budget_until_end_ns(budget, SL_BUDGET_RESERVE);
+}
+
+uint64_t sl_budget_least_grace(const sl_budget_wish *wish)
+{
+    uint64_t sum_ns = 0;
+
+    for (sl_budget_part part = 0; part < SL_BUDGET_PART_COUNT_; part++)
+        sum_ns = sl_add_sat_u64(sum_ns, least_of(wish, part));
+    return sum_ns;
+}
+
+uint64_t sl_budget_comfortable_grace(const sl_budget_wish *wish)
 {
     uint64_t sum_ns = 0;
 
@@ -211,9 +232,9 @@ uint64_t sl_budget_required_grace(const sl_budget_wish *wish)
     return sum_ns;
 }
 
-uint64_t sl_budget_required_grace_seconds(const sl_budget_wish *wish)
+uint64_t sl_budget_comfortable_grace_seconds(const sl_budget_wish *wish)
 {
-    const uint64_t grace_ns = sl_budget_required_grace(wish);
+    const uint64_t grace_ns = sl_budget_comfortable_grace(wish);
 
     return grace_ns / SECOND_NS + (grace_ns % SECOND_NS != 0);
 }
@@ -232,15 +253,13 @@ static void add_part(sl_text *text, sl_budget_part part, const char *words, uint
 
 static void explain_split(const sl_budget *budget, sl_text *text)
 {
-    const uint64_t used_ns = sl_budget_until_end_ns(budget, SL_BUDGET_RESERVE);
-
     add(text, "grace ", budget->grace_ns);
     for (sl_budget_part part = 0; part < SL_BUDGET_PART_COUNT_; part++) {
         sl_text_add(text, part == 0 ? " = " : " + ");
         add_part(text, part, " ", budget->part_ns[part]);
     }
-    if (used_ns < budget->grace_ns)
-        add(text, " + unused ", budget->grace_ns - used_ns);
+    if (sl_budget_unused_ns(budget) != 0)
+        add(text, " + unused ", sl_budget_unused_ns(budget));
     add(text, "; outer ", sl_budget_outer_ns(budget));
     add(text, " > consumer ", sl_budget_consumer_ns(budget));
     add(text, " > workers ", sl_budget_workers_ns(budget));
@@ -289,19 +308,19 @@ static void explain_sum(const sl_budget_wish *wish, sl_text *text)
 }
 
 /* The least grace is a way out, but a tight one: where parts would be at their lower bounds, the comfortable
- * one is named as well. */
+ * one is named as well. Nothing is advised that would be refused. */
 static void advise_to_raise(const sl_budget_wish *wish, uint64_t least_ns, sl_text *text)
 {
-    const uint64_t usual_ns = sl_budget_required_grace(wish);
+    const uint64_t comfortable_ns = sl_budget_comfortable_grace(wish);
 
     add(text, ": raise grace to at least ", least_ns);
-    if (usual_ns > least_ns) {
-        add(text, " (", usual_ns);
+    if (comfortable_ns > least_ns && comfortable_ns <= SL_BUDGET_GRACE_MAX_NS) {
+        add(text, " (", comfortable_ns);
         sl_text_add(text, " is comfortable)");
     }
 }
 
-static void advise_to_lower(const sl_budget_wish *wish, uint64_t excess_ns, sl_text *text)
+static void advise_to_lower(const sl_budget_wish *wish, uint64_t excess_ns, const char *words, sl_text *text)
 {
     const sl_budget_part part = part_to_lower(wish, excess_ns);
     if (part == SL_BUDGET_PART_COUNT_)
@@ -309,7 +328,7 @@ static void advise_to_lower(const sl_budget_wish *wish, uint64_t excess_ns, sl_t
 
     const uint64_t lower_ns = wish->part_ns[part] - excess_ns;
 
-    sl_text_add(text, ", or lower ");
+    sl_text_add(text, words);
     add_part(text, part, " to ", lower_ns);
     if (lower_ns > sl_budget_least_ns(part))
         sl_text_add(text, " or less");
@@ -317,11 +336,16 @@ static void advise_to_lower(const sl_budget_wish *wish, uint64_t excess_ns, sl_t
 
 static void explain_excess(const sl_budget_wish *wish, sl_text *text)
 {
-    const uint64_t least_ns = sum_up(wish).least_ns;
+    const uint64_t least_ns = sl_budget_least_grace(wish);
 
     explain_sum(wish, text);
-    advise_to_raise(wish, least_ns, text);
-    advise_to_lower(wish, least_ns - wish->grace_ns, text);
+    if (least_ns <= SL_BUDGET_GRACE_MAX_NS) {
+        advise_to_raise(wish, least_ns, text);
+        advise_to_lower(wish, least_ns - wish->grace_ns, ", or lower ", text);
+        return;
+    }
+    add(text, ", and no grace may be longer than ", SL_BUDGET_GRACE_MAX_NS);
+    advise_to_lower(wish, least_ns - wish->grace_ns, ": lower ", text);
 }
 
 void sl_budget_explain(const sl_budget_wish *wish, sl_text *text)

@@ -22,9 +22,10 @@
  * + 2 + 2 + 1. A part that is "unlimited" takes a share of what is left like settle does: a limit always
  * exists (S4.15).
  *
- * What does not fit is refused at start-up, with the arithmetic as a sentence (S3.32). Whoever wants to set
- * the parts and derive the grace asks sl_budget_required_grace() and gives the orchestrator that number
- * (S3.33).
+ * What does not fit is refused at start-up, with the arithmetic as a sentence (S3.32). Two graces are worth
+ * knowing for a wish: the *least* one that is accepted, where every open part is at its lower bound, and the
+ * *comfortable* one, where every open part has its usual length. Whoever wants to set the parts and derive
+ * the grace gives the comfortable one to the orchestrator (S3.33).
  *
  * Invariants, held by sl_budget_check():
  *   (1) the sum of the parts is at most the grace.
@@ -39,15 +40,36 @@
 
 #include <stdint.h>
 
+/* Why these lengths. fence: a round trip over a slow network; two seconds are plenty for a broker under load
+ * to answer. settle: below a tenth of a second even a handler that is just writing its answer would be torn
+ * off. abort: SIGTERM has half of it, a scheduling turn at least, and usually enough to roll a transaction
+ * back. flush: the cap of S4.19; an acknowledgement that was not confirmed by then is replayed after the
+ * restart. reserve: a report is one line; a second also covers a process that is swapped in to write it. */
+#define SL_BUDGET_PART_MAP(XX) /* name, text, lower bound in ms, usual length in ms */                       \
+    XX(FENCE, "fence", 100, 2000)                                                                            \
+    XX(SETTLE, "settle", 100, 20000)                                                                         \
+    XX(ABORT, "abort", 100, 3000)                                                                            \
+    XX(FLUSH, "flush", 100, 2000)                                                                            \
+    XX(CLOSE, "close", 50, 2000)                                                                             \
+    XX(RESERVE, "reserve", 50, 1000)
+
 typedef enum sl_budget_part {
-    SL_BUDGET_FENCE,
-    SL_BUDGET_SETTLE,
-    SL_BUDGET_ABORT,
-    SL_BUDGET_FLUSH,
-    SL_BUDGET_CLOSE,
-    SL_BUDGET_RESERVE,
+#define XX(name, text, least_ms, usual_ms) SL_BUDGET_##name,
+    SL_BUDGET_PART_MAP(XX)
+#undef XX
     SL_BUDGET_PART_COUNT_
 } sl_budget_part;
+
+/* The lower bounds as constants, for tables: SL_BUDGET_FENCE_LEAST_MS and so on, and the least grace that any
+ * wish can have. */
+enum {
+#define XX(name, text, least_ms, usual_ms) SL_BUDGET_##name##_LEAST_MS = (least_ms),
+    SL_BUDGET_PART_MAP(XX)
+#undef XX
+#define XX(name, text, least_ms, usual_ms) +(least_ms)
+    SL_BUDGET_GRACE_LEAST_MS = 0 SL_BUDGET_PART_MAP(XX)
+#undef XX
+};
 
 /* For a part of a wish: all that the grace leaves. */
 #define SL_BUDGET_UNLIMITED UINT64_MAX
@@ -77,12 +99,20 @@ sl_err sl_budget_make(const sl_budget_wish *wish, sl_budget *ret_budget);
  * what is wrong and what to do about it: "fence 1s + settle 30s + ... = 41s does not fit into grace 30s: ..." */
 void sl_budget_explain(const sl_budget_wish *wish, sl_text *text);
 
-/* The grace to give to the orchestrator for these parts (wish->grace_ns is not read): set parts as they are,
- * the others at their usual length. UINT64_MAX when the sum is beyond 64 bits. */
-uint64_t sl_budget_required_grace(const sl_budget_wish *wish);
+/* The shortest grace that sl_budget_make() accepts for these parts: set parts as they are, the others at their
+ * lower bound. wish->grace_ns is not read. May be above SL_BUDGET_GRACE_MAX_NS: then no grace is long enough.
+ * UINT64_MAX when the sum is beyond 64 bits. */
+uint64_t sl_budget_least_grace(const sl_budget_wish *wish);
+
+/* The grace to give to the orchestrator for these parts: set parts as they are, the others at their usual
+ * length. Otherwise like the least one. */
+uint64_t sl_budget_comfortable_grace(const sl_budget_wish *wish);
 
 /* The same in whole seconds, rounded up: terminationGracePeriodSeconds, stop_grace_period, TimeoutStopSec. */
-uint64_t sl_budget_required_grace_seconds(const sl_budget_wish *wish);
+uint64_t sl_budget_comfortable_grace_seconds(const sl_budget_wish *wish);
+
+/* What no part asked for. 0 unless settle was set: a derived settle takes what is left. */
+uint64_t sl_budget_unused_ns(const sl_budget *budget);
 
 /* The nesting as in the picture above. The first is the whole grace. */
 uint64_t sl_budget_outer_ns(const sl_budget *budget);

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import pty
 import subprocess
 import unittest
 
@@ -41,8 +42,14 @@ class Help(unittest.TestCase):
             self.assertEqual(sluice(name).returncode, OK, name)
 
     def test_fits_on_a_screen(self):
-        for line in sluice("help").stdout.splitlines():
-            self.assertLessEqual(len(line), 100, line)
+        answers = [sluice("help"), *(sluice("help", name) for name in ("help", "budget", "version")), sluice("budget")]
+        for line in "".join(answer.stdout for answer in answers).splitlines():
+            self.assertLessEqual(len(line), 80, line)
+
+    def test_is_not_kept_back_by_a_mistake_elsewhere(self):
+        for answer in (sluice("budget", "--help", SLUICE_GRACE="30"), sluice("budget", "--nonsense", "--help")):
+            self.assertEqual((answer.returncode, answer.stderr), (OK, ""))
+            self.assertTrue(answer.stdout.startswith("usage: sluice budget"))
 
 
 class Version(unittest.TestCase):
@@ -74,6 +81,40 @@ class Mistakes(unittest.TestCase):
         self.assert_refused(sluice("budget", "--grace", "30"), "--grace needs a duration with its unit")
         self.assert_refused(sluice("budget", SLUICE_GRACE="soon"), "SLUICE_GRACE needs a duration with its unit")
 
+    def test_a_value_that_begins_with_a_dash(self):
+        self.assert_refused(sluice("budget", "--grace", "-5s"), "not '-5s'.")
+
+    def test_a_value_out_of_bounds_is_refused_with_the_bounds_that_help_shows(self):
+        self.assert_refused(sluice("budget", "--settle", "1ns"), "--settle must be 100ms to 720h, not '1ns'.")
+        self.assert_refused(sluice("budget", "--grace", "499ms"), "--grace must be 500ms to 720h, not '499ms'.")
+
+    def test_a_command_of_a_later_version(self):
+        for name in ("serve", "work", "outbox", "group", "consumer", "parked"):
+            self.assert_refused(sluice(name), f"'{name}' is not in this version yet.")
+
+    def test_control_characters_and_long_words_are_made_harmless(self):
+        self.assert_refused(sluice("\x1b[31mred\n"), r"there is no command '\x1b[31mred\x0a'.")
+        self.assert_refused(sluice("budget", "--grace", "9" * 5000), "...'.")
+        for answer in (sluice("\x1b"), sluice("version", "\x1b"), sluice("budget", SLUICE_GRACE="\x1b")):
+            self.assertNotIn("\x1b", answer.stderr)
+
+    def test_programs_that_asked_for_json_get_the_mistake_as_json_too(self):
+        for words, environment in ((["budget", "--json", "--grace", "1"], {}), (["budget", "-g1"], {"SLUICE_JSON": "yes"})):
+            answer = sluice(*words, **environment)
+            self.assertEqual(answer.returncode, USAGE)
+            self.assertIn("--grace needs a duration", json.loads(answer.stdout)["error"])
+            self.assertIn("--grace needs a duration", answer.stderr)
+
+    def test_on_a_terminal_a_complaint_is_broken_into_lines(self):
+        reader, writer = pty.openpty()
+        result = subprocess.run([SLUICE, "budget", "--settle", "40s"], stdout=subprocess.PIPE, stderr=writer)
+        os.close(writer)
+        shown = os.read(reader, 65536).decode()
+        os.close(reader)
+        self.assertEqual(result.returncode, FAILED)
+        self.assertGreater(shown.count("\n"), 1)
+        self.assertLessEqual(max(map(len, shown.splitlines())), 80)
+
     def test_no_command_at_all(self):
         answer = sluice()
         self.assertEqual((answer.returncode, answer.stdout), (USAGE, ""))
@@ -91,7 +132,7 @@ class Budget(unittest.TestCase):
         answer = json.loads(sluice("budget", "--grace", "45s", "--json").stdout)
         self.assertTrue(answer["fits"])
         self.assertEqual(answer["grace_ns"], 45 * 10**9)
-        self.assertLessEqual(sum(answer["parts"].values()), answer["grace_ns"])
+        self.assertEqual(sum(answer["parts"].values()) + answer["unused_ns"], answer["grace_ns"])
 
     def test_inner_limits_are_smaller_than_outer_ones_S2_13(self):
         answer = json.loads(sluice("budget", "--json").stdout)
@@ -108,7 +149,20 @@ class Budget(unittest.TestCase):
         self.assertRegex(answer.stderr, r"settle 40s .* = 40\.4s does not fit into grace 30s")
         as_json = sluice("budget", "--grace", "30s", "--settle", "40s", "--json")
         self.assertEqual((as_json.returncode, as_json.stderr), (FAILED, ""))
-        self.assertFalse(json.loads(as_json.stdout)["fits"])
+        refusal = json.loads(as_json.stdout)
+        self.assertFalse(refusal["fits"])
+        self.assertEqual((refusal["minimum_grace_ns"], refusal["comfortable_grace_ns"]), (40_400_000_000, 50_000_000_000))
+
+    def test_the_graces_that_a_refusal_names_are_accepted(self):
+        refusal = json.loads(sluice("budget", "--settle", "40s", "--json").stdout)
+        for name in ("minimum_grace_ns", "comfortable_grace_ns"):
+            self.assertEqual(sluice("budget", "--settle", "40s", "-g", f"{refusal[name]}ns").returncode, OK)
+        self.assertEqual(sluice("budget", "--settle", "40s", "-g", f"{refusal['minimum_grace_ns'] - 1}ns").returncode, FAILED)
+
+    def test_a_budget_beyond_the_longest_grace_has_no_grace_to_advise(self):
+        words = ("budget", "--grace", "720h", "--settle", "720h")
+        self.assertIn("no grace may be longer than 720h: lower settle", sluice(*words).stderr)
+        self.assertIsNone(json.loads(sluice(*words, "--json").stdout)["minimum_grace_ns"])
 
     def test_the_environment_gives_the_grace_and_the_command_line_wins(self):
         seconds = 10**9

@@ -3,6 +3,7 @@
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -38,6 +39,7 @@ class Install(unittest.TestCase):
         cls.stage = pathlib.Path(cls.folder.name) / "stage"
         # A make above us would hand down its own variables.
         environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS")}
+        cls.make_environment = environment
         run("make", "install", f"DESTDIR={cls.stage}", f"PREFIX={PREFIX}", cwd=ROOT, env=environment)
         package = next(cls.stage.rglob("sluice.pc"))
         # The package file names the final place; a staged tree is found by putting the stage in front of it.
@@ -83,6 +85,76 @@ class Install(unittest.TestCase):
         declared = set(re.findall(r"^SL_EXPORT [^(]*?(\w+)\(", header, re.M))
         listing = run("nm", "--dynamic", "--defined-only", "--format=posix", self.library_folder / "libsluice.so")
         self.assertEqual({line.split()[0] for line in listing.splitlines()}, declared)
+
+    def test_uninstall_leaves_nothing_behind_and_says_when_there_was_nothing(self):
+        words = ["make", "uninstall", f"DESTDIR={self.folder.name}/other", f"PREFIX={PREFIX}"]
+        run("make", "install", *words[2:], cwd=ROOT, env=self.make_environment)
+        stranger = pathlib.Path(f"{self.folder.name}/other{PREFIX}/bin/stranger")
+        stranger.touch()
+        self.assertIn("removed 7 files", run(*words, cwd=ROOT, env=self.make_environment))
+        left = [path for path in pathlib.Path(f"{self.folder.name}/other").rglob("*") if not path.is_dir()]
+        self.assertEqual(left, [stranger])
+        self.assertIn("nothing of sluice", run(*words, cwd=ROOT, env=self.make_environment))
+
+
+class Refusals(unittest.TestCase):
+    """What is refused before anything is built or written."""
+
+    def refuse(self, *words):
+        result = subprocess.run([str(ROOT / "tools/install"), *words], capture_output=True, text=True, timeout=60)
+        self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
+        self.assertTrue(result.stderr.startswith("tools/install: "), result.stderr)
+        return result
+
+    def test_a_prefix_that_is_no_folder(self):
+        for prefix in ("", "here", "./here"):
+            result = self.refuse(prefix)
+            self.assertEqual(result.returncode, 2)
+            self.assertIn("PREFIX must be a folder with its whole path", result.stderr)
+
+    def test_too_many_words(self):
+        self.assertEqual(self.refuse("/a", "/b", "/c").returncode, 2)
+        self.assertEqual(self.refuse().returncode, 2)
+
+
+class OtherPrefix(unittest.TestCase):
+    """In a tree of its own, because the build folder of this one keeps its prefix."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.top = pathlib.Path(self.folder.name) / "tree"
+        shutil.copytree(ROOT / "tools", self.top / "tools", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copy(ROOT / "meson_options.txt", self.top)
+        # A small project stands for ours: this is about prefixes, not about compiling.
+        (self.top / "meson.build").write_text(
+            "project('small', 'c', version: '0.1.0', default_options: ['c_std=c17'])\n"
+            "both_libraries('sluice', 'small.c', version: '0.1.0', install: true)\n"
+            "import('pkgconfig').generate(name: 'sluice', description: 'small', version: '0.1.0')\n")
+        (self.top / "small.c").write_text("int small(void);\nint small(void)\n{\n    return 1;\n}\n")
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def install(self, prefix, **options):
+        return subprocess.run([self.top / "tools/install", prefix], capture_output=True, text=True, timeout=120, **options)
+
+    def test_a_prefix_with_a_blank_works_and_says_how_to_be_found(self):
+        result = self.install(f"{self.folder.name}/a b")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        package = next(pathlib.Path(f"{self.folder.name}/a b").rglob("sluice.pc"))
+        self.assertIn(f"PKG_CONFIG_PATH='{package.parent}'", result.stdout)
+        self.assertIn(f"LD_LIBRARY_PATH='{package.parent.parent}'", result.stdout)
+        again = subprocess.run([self.top / "tools/build", "release"], capture_output=True, text=True)
+        self.assertEqual(again.stdout, "building release in build/ ...\n")    # the prefix is remembered
+
+    def test_a_prefix_without_the_right_to_write_is_one_sentence(self):
+        closed = pathlib.Path(self.folder.name) / "closed"
+        closed.touch()      # a file in the way: also root cannot write below it
+        result = self.install(f"{closed}/prefix")
+        self.assertEqual(result.returncode, 1)
+        self.assertEqual(result.stderr.count("\n"), 1)
+        self.assertNotIn("Traceback", result.stderr)
+        self.assertIn(f"no right to write below {closed}", result.stderr)
 
 
 if __name__ == "__main__":

@@ -1,29 +1,85 @@
-/* tests/unit/main.c — runs every registered test, or those that match the pattern given as argument. */
+/* tests/unit/main.c — runs every registered test, or those whose names match a pattern.
+ *
+ *     unit                    all of them
+ *     unit PATTERN...         those that match one of the patterns, as a shell matches file names: 'lease_*'
+ *     unit --list             shows the names and where the tests stand, and runs nothing
+ *
+ * A pattern that matches nothing is an error: a mistyped name must not look like a passed test. */
 #include "test.h"
 
+#include <fnmatch.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     TESTS_MAX = 4096
 };
 
 static struct CMUnitTest tests[TESTS_MAX];
+static const char *files[TESTS_MAX];
 static size_t test_count;
 
 void test_register(const char *name, const char *file, test_fn *run)
 {
-    (void)file;
     if (test_count == TESTS_MAX) {
         fprintf(stderr, "more than %d tests: raise TESTS_MAX in tests/unit/main.c\n", TESTS_MAX);
         _Exit(2);
     }
+    files[test_count] = file;
     tests[test_count++] = (struct CMUnitTest){ .name = name, .test_func = run };
+}
+
+/* The compiler names files from the build folder on; people look from the root of the tree. */
+static const char *from_the_root(const char *file)
+{
+    const char *found = strstr(file, "tests/unit/");
+
+    return found == NULL ? file : found;
+}
+
+static int list(void)
+{
+    for (size_t i = 0; i < test_count; i++)
+        printf("%s  %s\n", from_the_root(files[i]), tests[i].name);
+    return 0;
+}
+
+/* Keeps the tests that match one of the patterns. False, after saying so, when a pattern matches none. */
+static bool choose(char **patterns, int pattern_count)
+{
+    bool chosen[TESTS_MAX] = { false };
+    size_t kept = 0;
+
+    for (int p = 0; p < pattern_count; p++) {
+        bool matched = false;
+        for (size_t i = 0; i < test_count; i++) {
+            const bool fits = fnmatch(patterns[p], tests[i].name, 0) == 0;
+            chosen[i] |= fits;
+            matched |= fits;
+        }
+        if (!matched) {
+            fprintf(stderr, "unit: no test matches '%s'; --list shows the names\n", patterns[p]);
+            return false;
+        }
+    }
+    for (size_t i = 0; i < test_count; i++)
+        if (chosen[i])
+            tests[kept++] = tests[i];
+    test_count = kept;
+    return true;
 }
 
 int main(int argc, char **argv)
 {
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
+    if (argc == 2 && strcmp(argv[1], "--list") == 0)
+        return list();
+    if (argc > 1 && argv[1][0] == '-') {
+        fprintf(stderr, "usage: unit [PATTERN]... | unit --list\n");
+        return 2;
+    }
+    if (argc > 1 && !choose(argv + 1, argc - 1))
+        return 1;
     return _cmocka_run_group_tests("unit", tests, test_count, NULL, NULL) == 0 ? 0 : 1;
 }

@@ -1,7 +1,8 @@
 /* tests/unit/test.h — the few words that a unit test needs, on top of cmocka.
  *
  * TEST(the_rule_as_a_sentence) registers itself; tests/unit/main.c runs all of them, or those whose name
- * matches a pattern: `build/tests/unit/unit 'lease*'`. Rows of a table name themselves with EXPECT_ROW. */
+ * matches a pattern: `build/tests/unit/unit 'a_lease_*'`, and `--list` shows the names. EXPECT_ROW, for tests
+ * that walk along a table, is in tests/unit/base/support.h. */
 #ifndef SL_TESTS_UNIT_TEST_H
 #define SL_TESTS_UNIT_TEST_H
 
@@ -16,7 +17,7 @@
 
 typedef void test_fn(void **state);
 
-/* Called by constructors, before main(). `file` is where the test stands. */
+/* Called by constructors, before main(). `file` is where the test stands; --list shows it. */
 void test_register(const char *name, const char *file, test_fn *run);
 
 #define TEST(rule)                                                                                           \

@@ -8,6 +8,7 @@
 #include <sluice.h>
 
 #include "cli/commands.h"
+#include "core/budget.h"
 
 enum {
     WORDS_MAX = 8
@@ -19,10 +20,15 @@ typedef struct run {
     size_t out_bytes, err_bytes;
 } run;
 
-static const char *no_environment(const char *name)
+static const char *variable; /* "NAME=TEXT", or NULL */
+
+static const char *fake_environment(const char *name)
 {
-    (void)name;
-    return NULL;
+    const size_t name_bytes = strlen(name);
+
+    if (variable == NULL || strncmp(variable, name, name_bytes) != 0 || variable[name_bytes] != '=')
+        return NULL;
+    return variable + name_bytes + 1;
 }
 
 /* Runs a command line that is written with single blanks, "sluice" included. */
@@ -37,7 +43,7 @@ static run run_line(const char *text)
     snprintf(line, sizeof line, "%s", text);
     for (char *word = strtok(line, " "); word != NULL; word = strtok(NULL, " "))
         words[word_count++] = word;
-    r.code = sl_cli_run(word_count, words, no_environment, out, err);
+    r.code = sl_cli_run(word_count, words, fake_environment, out, err);
     fclose(out);
     fclose(err);
     return r;
@@ -64,6 +70,9 @@ TEST(a_command_line_that_is_understood_writes_to_out_only_and_ends_with_0)
         { "sluice --version", "sluice " SL_VERSION_TEXT "\n" },
         { "sluice -V", "sluice " SL_VERSION_TEXT "\n" },
         { "sluice version --json", "{\"version\": \"" SL_VERSION_TEXT "\"}\n" },
+        { "sluice budget --nope --help", "usage: sluice budget" },
+        { "sluice budget --grace -h", "usage: sluice budget" },
+        { "sluice --nope --help", "usage: sluice COMMAND" },
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -88,6 +97,16 @@ TEST(a_command_line_that_is_not_understood_writes_to_err_only_and_ends_with_2)
         { "sluice help version more", "'more' is one word too many" },
         { "sluice version --jsno", "no option '--jsno'. Did you mean '--json'?" },
         { "sluice version now", "'now' is one word too many" },
+        { "sluice VERSOIN", "no command 'VERSOIN'. Did you mean 'version'?" },
+        { "sluice serve", "'serve' is not in this version yet" },
+        { "sluice help parked", "'parked' is not in this version yet" },
+        { "sluice nope --help", "no command 'nope'" },
+        { "sluice \x1b[2J", "no command '\\x1b[2J'" },
+        { "sluice version \x1b[2J", "'\\x1b[2J' is one word too many" },
+        { "sluice budget --settle 99ms", "--settle must be 100ms to 720h, not '99ms'" },
+        { "sluice budget --close 49ms", "--close must be 50ms to 720h, not '49ms'" },
+        { "sluice budget --grace 499ms", "--grace must be 500ms to 720h, not '499ms'" },
+        { "sluice budget --grace -5s", "not '-5s'" },
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -97,4 +116,75 @@ TEST(a_command_line_that_is_not_understood_writes_to_err_only_and_ends_with_2)
         EXPECT(strstr(r.err, cases[i].part) != NULL);
         end(&r);
     }
+}
+
+TEST(a_wrong_variable_does_not_keep_anybody_from_the_help)
+{
+    variable = "SLUICE_GRACE=30";
+    run help = run_line("sluice budget --help"), budget = run_line("sluice budget");
+
+    variable = NULL;
+    EXPECT_EQ(help.code, SL_EXIT_OK);
+    EXPECT(strstr(help.out, "usage: sluice budget") != NULL);
+    EXPECT_EQ(budget.code, SL_EXIT_USAGE);
+    EXPECT(strstr(budget.err, "SLUICE_GRACE needs a duration") != NULL);
+    end(&help);
+    end(&budget);
+}
+
+TEST(a_mistake_is_told_to_programs_as_well_when_json_was_asked_for)
+{
+    static const struct {
+        const char *variable, *line, *out;
+    } cases[] = {
+        { NULL, "sluice version --jsn --json",
+          "{\"error\": \"there is no option '--jsn'. Did you mean '--json'?" },
+        { NULL, "sluice nope -j", "{\"error\": \"there is no command 'nope'." },
+        { NULL, "sluice version \"\\ --json", "{\"error\": \"'\\\"\\\\\\\\' is one word too many." },
+        { "SLUICE_JSON=yes", "sluice budget --grace 1", "{\"error\": \"--grace needs a duration" },
+        { "SLUICE_JSON=no", "sluice budget --grace 1", "" },
+        { "SLUICE_JSON=maybe", "sluice budget", "" },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        variable = cases[i].variable;
+        run r = run_line(cases[i].line);
+        variable = NULL;
+        EXPECT_EQ(r.code, SL_EXIT_USAGE);
+        EXPECT(strncmp(r.out, cases[i].out, strlen(cases[i].out)) == 0);
+        EXPECT((cases[i].out[0] == '\0') == (r.out[0] == '\0'));
+        EXPECT(strncmp(r.err, "sluice: ", 8) == 0);
+        end(&r);
+    }
+}
+
+TEST(no_line_of_any_help_is_longer_than_80_columns)
+{
+    static const char *const lines[] = { "sluice help", "sluice help help", "sluice help budget",
+                                         "sluice help version" };
+
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        run r = run_line(lines[i]);
+        for (const char *line = r.out; *line != '\0'; line += strcspn(line, "\n") + 1)
+            EXPECT(strcspn(line, "\n") <= 80);
+        end(&r);
+    }
+}
+
+TEST(the_help_of_budget_names_the_usual_length_of_every_part)
+{
+    char wanted[64];
+    run r = run_line("sluice help budget");
+
+    for (char *c = r.out; *c != '\0'; c++)
+        *c = *c == '\n' ? ' ' : *c; /* a line may break in the middle of what is looked for */
+    for (sl_budget_part part = 0; part < SL_BUDGET_PART_COUNT_; part++) {
+        sl_text text;
+        sl_text_init(&text, wanted, sizeof wanted);
+        sl_text_add(&text, sl_budget_part_name(part));
+        sl_text_add(&text, " ");
+        sl_text_add_duration(&text, sl_budget_usual_ns(part));
+        EXPECT(strstr(r.out, wanted) != NULL);
+    }
+    end(&r);
 }

@@ -25,6 +25,7 @@ static const sl_option rows[ROW_COUNT] = {
     [QUIET] = { .name = "quiet",
                 .letter = 'q',
                 .kind = SL_OPTION_FLAG,
+                .environment = "T_QUIET",
                 .commands = MINE,
                 .help = "say less" },
     [NAME] = { .name = "name",
@@ -82,13 +83,18 @@ typedef struct reading {
     sl_err err;
 } reading;
 
+static void split_line(reading *r, const char *line)
+{
+    snprintf(r->line, sizeof r->line, "%s", line);
+    for (char *word = strtok(r->line, " "); word != NULL; word = strtok(NULL, " "))
+        r->words[r->word_count++] = word;
+}
+
 /* Reads a command line that is written with single blanks. */
 static void read_line(reading *r, const char *line)
 {
     *r = (reading){ .plain_count = 99 };
-    snprintf(r->line, sizeof r->line, "%s", line);
-    for (char *word = strtok(r->line, " "); word != NULL; word = strtok(NULL, " "))
-        r->words[r->word_count++] = word;
+    split_line(r, line);
     r->err = sl_options_read(&mine, fake_environment, r->words, r->word_count, r->values, &r->plain_count,
                              &r->complaint);
 }
@@ -187,6 +193,12 @@ TEST(options_that_are_wrong_are_answered_with_a_sentence)
         { "-x", "there is no option '-x'." },
         { "--count", "--count needs a value behind it." },
         { "--count --quiet", "--count needs a value behind it." },
+        { "--count -q", "--count needs a value behind it." },
+        { "--count -", "--count needs a value behind it." },
+        { "--count -3", "--count needs a whole number, not '-3'." },
+        { "--grace -5s", "--grace needs a duration with its unit, such as 30s or 250ms, not '-5s'." },
+        { "-c \x1b[31m", "--count needs a whole number, not '\\x1b[31m'." },
+        { "--\x07", "there is no option '--\\x07'." },
         { "--quiet=1", "--quiet takes no value." },
         { "-qc", "--quiet takes no value." },
         { "-c three", "--count needs a whole number, not 'three'." },
@@ -235,6 +247,52 @@ TEST(options_name_the_variable_that_is_wrong)
     EXPECT_OK(r.err);
 }
 
+TEST(options_that_are_flags_take_plain_words_from_the_environment)
+{
+    static const struct {
+        const char *text;
+        sl_err err;
+        uint64_t number;
+    } cases[] = {
+        { "1", SL_OK, 1 },     { "0", SL_OK, 0 },           { "true", SL_OK, 1 },
+        { "false", SL_OK, 0 }, { "YES", SL_OK, 1 },         { "No", SL_OK, 0 },
+        { "", SL_OK, 0 },      { "on", SL_ERR_INVALID, 0 }, { "2", SL_ERR_INVALID, 0 },
+    };
+    reading r;
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        set_variable("T_QUIET", cases[i].text);
+        read_line(&r, "");
+        EXPECT_ERR(r.err, cases[i].err);
+        if (r.err == SL_OK)
+            EXPECT_EQ(r.values[QUIET].number, cases[i].number);
+        else
+            EXPECT(strstr(r.complaint.text, "T_QUIET needs 1, true, yes, 0, false or no, not '") != NULL);
+        EXPECT_EQ(sl_options_asks_for(&rows[QUIET], fake_environment, r.words, r.word_count),
+                  cases[i].number != 0);
+    }
+}
+
+TEST(options_can_be_asked_for_in_a_line_that_is_wrong)
+{
+    static const struct {
+        const char *line;
+        bool asks;
+    } cases[] = {
+        { "--nope --quiet", true }, { "--count -q", true }, { "--nope", false },
+        { "-- --quiet", false },    { "--quiet=1", false }, { "quiet", false },
+        { "-- -q", false },         { "--quietly", false }, { "x y -q z", true },
+    };
+    reading r;
+
+    set_variable("T_COUNT", "wrong");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        r = (reading){ 0 };
+        split_line(&r, cases[i].line);
+        EXPECT_EQ(sl_options_asks_for(&rows[QUIET], fake_environment, r.words, r.word_count), cases[i].asks);
+    }
+}
+
 TEST(options_help_is_made_from_the_rows)
 {
     char *text = NULL;
@@ -244,7 +302,7 @@ TEST(options_help_is_made_from_the_rows)
     EXPECT(out != NULL);
     sl_options_help(&mine, out);
     fclose(out);
-    EXPECT_STR(text, "  -q, --quiet       say less\n"
+    EXPECT_STR(text, "  -q, --quiet       say less ($T_QUIET: 1, true, yes, 0, false or no)\n"
                      "      --name NAME   who it is ($T_NAME)\n"
                      "  -c, --count N     how many; 2 to 9 [7] ($T_COUNT)\n"
                      "  -g, --grace TIME  how long; 1s to 1m [30s]\n");

@@ -22,6 +22,8 @@ TEST(suggest_counts_single_letter_slips)
         { "budget", "bugdet", 1 },
         { "kitten", "sitting", 3 },
         { "abcd", "dcba", 3 },
+        { "Help", "hELP", 0 },
+        { "BUGDET", "budget", 1 },
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
@@ -49,6 +51,7 @@ TEST(suggest_names_the_nearest_or_nothing)
         { "versoin", "version" }, { "hlep", "help" }, { "bugdet", "budget" }, { "--hlp", "--help" },
         { "serve", NULL },        { "", NULL },       { "h", NULL },          { "completely-else", NULL },
         { "vrsion", "version" },  { "help", "help" }, { "hxlp", "help" },     { "hxlpx", NULL },
+        { "VERSION", "version" }, { "Hepl", "help" },
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

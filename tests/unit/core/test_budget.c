@@ -269,19 +269,52 @@ TEST(S3_33_budget_tells_the_orchestrator_the_grace_that_the_parts_need)
 {
     sl_budget_wish wish = { 0 };
 
-    EXPECT_EQ(sl_budget_required_grace_seconds(&wish), 30);
+    EXPECT_EQ(sl_budget_comfortable_grace_seconds(&wish), 30);
     wish.part_ns[SL_BUDGET_SETTLE] = 60 * SECOND_NS + 1;
-    EXPECT_EQ(sl_budget_required_grace(&wish), 70 * SECOND_NS + 1);
-    EXPECT_EQ(sl_budget_required_grace_seconds(&wish), 71);
+    EXPECT_EQ(sl_budget_comfortable_grace(&wish), 70 * SECOND_NS + 1);
+    EXPECT_EQ(sl_budget_comfortable_grace_seconds(&wish), 71);
     wish.part_ns[SL_BUDGET_FLUSH] = SL_BUDGET_UNLIMITED;
-    EXPECT_EQ(sl_budget_required_grace(&wish), 70 * SECOND_NS + 1);
-    wish.grace_ns = sl_budget_required_grace(&wish);
+    EXPECT_EQ(sl_budget_comfortable_grace(&wish), 70 * SECOND_NS + 1);
+    wish.grace_ns = sl_budget_comfortable_grace(&wish);
     const sl_budget budget = made(&wish);
     for (size_t i = 0; i < SL_BUDGET_PART_COUNT_; i++)
         EXPECT_EQ(budget.part_ns[i],
                   i == SL_BUDGET_SETTLE ? 60 * SECOND_NS + 1 : sl_budget_usual_ns((sl_budget_part)i));
     wish.part_ns[SL_BUDGET_SETTLE] = UINT64_MAX - 1;
-    EXPECT_EQ(sl_budget_required_grace(&wish), UINT64_MAX);
+    EXPECT_EQ(sl_budget_comfortable_grace(&wish), UINT64_MAX);
+}
+
+/* Between the two graces parts are derived in proportion: the sum has to be the grace, in numbers that people
+ * can read. */
+TEST(budget_derives_whole_milliseconds_that_add_up_to_the_grace)
+{
+    for (uint64_t grace_ms = SL_BUDGET_GRACE_LEAST_MS; grace_ms < 31000; grace_ms += 7) {
+        const sl_budget derived = made(&(sl_budget_wish){ .grace_ns = grace_ms * MILLISECOND_NS });
+
+        EXPECT_EQ(sum_of(&derived), grace_ms * MILLISECOND_NS);
+        for (size_t i = 0; i < SL_BUDGET_PART_COUNT_; i++)
+            EXPECT_EQ(derived.part_ns[i] % MILLISECOND_NS, 0);
+    }
+    const sl_budget set = made(
+        &(sl_budget_wish){ .grace_ns = 45 * SECOND_NS, .part_ns = { [SL_BUDGET_SETTLE] = 37 * SECOND_NS } });
+    EXPECT_EQ(sl_budget_unused_ns(&set), 0);
+}
+
+TEST(S3_32_budget_never_advises_a_grace_that_would_be_refused)
+{
+    sl_budget_wish wish = { .grace_ns = SL_BUDGET_GRACE_MAX_NS,
+                            .part_ns = { [SL_BUDGET_SETTLE] = SL_BUDGET_GRACE_MAX_NS } };
+    sl_budget budget;
+
+    expect_text(&wish, "fence at least 100ms + settle 720h + abort at least 100ms + flush at least 100ms + "
+                       "close at least 50ms + reserve at least 50ms = 720h0.4s does not fit into grace 720h, "
+                       "and no grace may be longer than 720h: lower settle to 719h59m59.6s or less");
+    wish.part_ns[SL_BUDGET_SETTLE] -= 400 * MILLISECOND_NS;
+    EXPECT_OK(sl_budget_make(&wish, &budget));
+    wish.grace_ns = 30 * SECOND_NS; /* the least grace is allowed, the comfortable one would not be */
+    expect_text(&wish, "fence at least 100ms + settle 719h59m59.6s + abort at least 100ms + flush at least "
+                       "100ms + close at least 50ms + reserve at least 50ms = 720h does not fit into grace "
+                       "30s: raise grace to at least 720h, or lower settle to 29.6s or less");
 }
 
 TEST(budget_parts_have_names)
@@ -325,7 +358,8 @@ static void judge_made(const sl_budget_wish *wish, const sl_budget *budget)
             EXPECT(is_ns <= sl_budget_usual_ns((sl_budget_part)i));
     }
     if (takers)
-        EXPECT(sum_of(budget) + SL_BUDGET_PART_COUNT_ > wish->grace_ns); /* all is given but for rounding */
+        EXPECT_EQ(sum_of(budget), wish->grace_ns); /* all is given */
+    EXPECT_EQ(sum_of(budget) + sl_budget_unused_ns(budget), wish->grace_ns);
     EXPECT(sl_budget_outer_ns(budget) > sl_budget_consumer_ns(budget));
     EXPECT(sl_budget_consumer_ns(budget) > sl_budget_workers_ns(budget));
     EXPECT(sl_budget_workers_ns(budget) > sl_budget_handler_ns(budget));
@@ -377,6 +411,25 @@ TEST(budget_a_longer_grace_never_shortens_a_part)
         wish.grace_ns += next_random(&seed) % (5 * SECOND_NS);
         EXPECT_OK(sl_budget_make(&wish, &longer));
         for (size_t k = 0; k < SL_BUDGET_PART_COUNT_; k++)
-            EXPECT(longer.part_ns[k] + SL_BUDGET_PART_COUNT_ >= shorter.part_ns[k]); /* but for rounding */
+            EXPECT(longer.part_ns[k] + 2 * MILLISECOND_NS >= shorter.part_ns[k]); /* but for rounding */
     }
+}
+
+TEST(S3_33_budget_least_grace_is_accepted_and_nothing_below_it)
+{
+    uint64_t seed = 3;
+
+    for (unsigned i = 0; i < 5000; i++) {
+        sl_budget_wish wish = random_wish(&seed);
+        sl_budget budget;
+
+        wish.grace_ns = sl_budget_least_grace(&wish);
+        if (judge_refused(&wish) == SL_ERR_INVALID)
+            continue;
+        EXPECT_OK(sl_budget_make(&wish, &budget));
+        EXPECT(sl_budget_comfortable_grace(&wish) <= SL_BUDGET_GRACE_MAX_NS);
+        wish.grace_ns--;
+        EXPECT_ERR(sl_budget_make(&wish, &budget), SL_ERR_BUDGET);
+    }
+    EXPECT_EQ(sl_budget_least_grace(&(sl_budget_wish){ 0 }), SL_BUDGET_GRACE_LEAST_MS * MILLISECOND_NS);
 }

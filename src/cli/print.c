@@ -1,0 +1,171 @@
+/* cli/print.c — see cli/print.h.
+ *
+ * A column is a byte here. Help texts are ASCII; a quoted word of a user may not be, and then a line is a
+ * little shorter than it could be, never longer. */
+#include "cli/print.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/str.h"
+#include "base/utf8.h"
+
+enum {
+    ESCAPE_BYTES = 5, /* \xNN and the closing zero */
+};
+static const char cut_mark[] = "...";
+
+/* C0, DEL and C1: what a terminal obeys instead of showing it. */
+static bool is_control(uint32_t code)
+{
+    return code < 0x20 || (code >= 0x7f && code < 0xa0);
+}
+
+/* --- quoting --- */
+
+/* The next piece of a quoted word: a character as it is, or one byte as an escape. Returns the bytes used. */
+static size_t next_piece(sl_str word, char escape[static ESCAPE_BYTES], sl_str *ret_piece)
+{
+    uint32_t code = 0;
+    const size_t bytes = sl_utf8_first(word, &code);
+
+    if (bytes != 0 && !is_control(code) && code != '\\') {
+        *ret_piece = (sl_str){ word.data, bytes };
+        return bytes;
+    }
+    if (word.data[0] == '\\')
+        snprintf(escape, ESCAPE_BYTES, "\\\\");
+    else
+        snprintf(escape, ESCAPE_BYTES, "\\x%02x", (unsigned char)word.data[0]);
+    *ret_piece = sl_str_from(escape);
+    return 1;
+}
+
+sl_quoted sl_quote(const char *word)
+{
+    const size_t room = SL_QUOTE_BYTES - sizeof cut_mark;
+    sl_quoted quoted;
+    sl_text text;
+    sl_str rest = sl_str_from(word), piece;
+    char escape[ESCAPE_BYTES];
+
+    sl_text_init(&text, quoted.text, sizeof quoted.text);
+    while (rest.bytes > 0) {
+        const size_t used = next_piece(rest, escape, &piece);
+        if (text.bytes + piece.bytes > room) {
+            sl_text_add(&text, cut_mark);
+            break;
+        }
+        sl_text_add_str(&text, piece);
+        rest = (sl_str){ rest.data + used, rest.bytes - used };
+    }
+    return quoted;
+}
+
+/* --- lines --- */
+
+static void begin_line(FILE *out, size_t indent)
+{
+    fprintf(out, "\n%*s", (int)indent, "");
+}
+
+/* One paragraph, broken at its blanks. */
+static void print_paragraph(FILE *out, sl_print_place place, sl_str text)
+{
+    size_t column = place.column;
+    bool first = true;
+
+    while (text.bytes > 0) {
+        const size_t word_bytes = sl_str_find(text, ' ');
+        const size_t step = word_bytes < text.bytes ? word_bytes + 1 : word_bytes;
+
+        if (!first && column + 1 + word_bytes > SL_PRINT_COLUMNS) {
+            begin_line(out, place.indent);
+            column = place.indent;
+        } else if (!first) {
+            fputc(' ', out);
+            column++;
+        }
+        fwrite(text.data, 1, word_bytes, out);
+        column += word_bytes;
+        first = false;
+        text = (sl_str){ text.data + step, text.bytes - step };
+    }
+}
+
+void sl_print_wrapped(FILE *out, sl_print_place place, const char *text)
+{
+    sl_str rest = sl_str_from(text);
+
+    for (;;) {
+        const size_t line_bytes = sl_str_find(rest, '\n');
+        const sl_str line = { rest.data, line_bytes };
+
+        if (line_bytes > 0 && line.data[0] == ' ')
+            fwrite(line.data, 1, line_bytes, out);
+        else
+            print_paragraph(out, place, line);
+        if (line_bytes == rest.bytes)
+            break;
+        rest = (sl_str){ rest.data + line_bytes + 1, rest.bytes - line_bytes - 1 };
+        fputc('\n', out);
+        place.column = 0;
+        if (rest.bytes > 0 && rest.data[0] != '\n' && place.indent > 0) {
+            fprintf(out, "%*s", (int)place.indent, "");
+            place.column = place.indent;
+        }
+    }
+    fputc('\n', out);
+}
+
+void sl_print_entry(FILE *out, const char *label, size_t label_width, const char *text)
+{
+    const size_t column = 2 + label_width + 2;
+
+    fprintf(out, "  %-*s  ", (int)label_width, label);
+    sl_print_wrapped(out, (sl_print_place){ .column = column, .indent = column }, text);
+}
+
+void sl_print_complaint(FILE *err, const char *sentences)
+{
+    static const char name[] = "sluice: ";
+
+    fputs(name, err);
+    if (isatty(fileno(err)))
+        sl_print_wrapped(err, (sl_print_place){ .column = sizeof name - 1, .indent = 0 }, sentences);
+    else
+        fprintf(err, "%s\n", sentences);
+}
+
+/* --- JSON --- */
+
+/* Bytes that are no UTF-8 cannot be in JSON at all; they become the character that says so, U+FFFD. */
+static size_t print_json_piece(FILE *out, sl_str text)
+{
+    uint32_t code = 0;
+    const size_t bytes = sl_utf8_first(text, &code);
+
+    if (bytes == 0)
+        fputs("\\ufffd", out);
+    else if (is_control(code))
+        fprintf(out, "\\u%04x", (unsigned)code);
+    else if (code == '"' || code == '\\')
+        fprintf(out, "\\%c", (char)code);
+    else
+        fwrite(text.data, 1, bytes, out);
+    return bytes == 0 ? 1 : bytes;
+}
+
+void sl_print_json_text(FILE *out, const char *text)
+{
+    sl_str rest = sl_str_from(text);
+
+    fputc('"', out);
+    while (rest.bytes > 0) {
+        const size_t used = print_json_piece(out, rest);
+        rest = (sl_str){ rest.data + used, rest.bytes - used };
+    }
+    fputc('"', out);
+}

@@ -1,0 +1,42 @@
+/* cli/print.h — how commands write: foreign words in safe quotation, text in lines of 80 columns, JSON.
+ *
+ * Everything that comes from outside (argv, the environment) passes through sl_quote() or
+ * sl_print_json_text() before it is shown: a control character in an argument could otherwise move the cursor,
+ * change colours or rewrite what the terminal has shown before. */
+#ifndef SL_CLI_PRINT_H
+#define SL_CLI_PRINT_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+enum {
+    SL_PRINT_COLUMNS = 80,
+    SL_QUOTE_BYTES = 80,
+};
+
+typedef struct sl_quoted {
+    char text[SL_QUOTE_BYTES]; /* without the quotation marks */
+} sl_quoted;
+
+/* The word as it may be shown: control characters and bytes that are no UTF-8 as \x1b, a long one cut and ended
+ * with "...". A backslash is doubled, so that a word cannot pretend to hold an escape. */
+sl_quoted sl_quote(const char *word);
+
+/* Prints `text` in lines of at most SL_PRINT_COLUMNS columns, broken at blanks, and ends the last one. Lines
+ * after the first begin with `indent` blanks; `column` is where the first one begins. A line break in the text
+ * is kept, and a line of it that begins with a blank is an example: it is printed as it is. */
+typedef struct sl_print_place {
+    size_t column, indent;
+} sl_print_place;
+void sl_print_wrapped(FILE *out, sl_print_place place, const char *text);
+
+/* A row of a list: two blanks, the label padded to label_width, two blanks, the text beside it. */
+void sl_print_entry(FILE *out, const char *label, size_t label_width, const char *text);
+
+/* "sluice: " and the sentences: in lines that fit when `err` is a terminal, on one line when it is a log. */
+void sl_print_complaint(FILE *err, const char *sentences);
+
+/* The text as a JSON string, with its quotation marks. */
+void sl_print_json_text(FILE *out, const char *text);
+
+#endif
