@@ -1,0 +1,56 @@
+/* store/journal/disk.h — the one place where the journal meets the operating system.
+ *
+ * A folder of files with few verbs, behind a table, so that a simulated disk (tests/sim: power cuts, torn pages, full
+ * disks, errors at every call) runs the very same journal. All functions may be called from any thread; one file is
+ * written by one thread at a time. Nothing here retries a failed sync, and nothing above may. */
+#ifndef SL_STORE_JOURNAL_DISK_H
+#define SL_STORE_JOURNAL_DISK_H
+
+#include "base/err.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct sl_disk sl_disk;
+typedef struct sl_file sl_file;
+
+typedef void sl_name_fn(void *ctx, const char *name);
+
+/* Each gives SL_OK or SL_ERR_IO; and where it says so SL_ERR_NO_SPACE, SL_ERR_NOT_FOUND, SL_ERR_LOCKED, SL_ERR_NOMEM. */
+typedef struct sl_disk_ops {
+    /* Only one process may have the folder: SL_ERR_LOCKED, with the number of the other one in *ret_pid (0: unknown). */
+    sl_err (*lock)(sl_disk *disk, uint64_t *ret_pid);
+    sl_err (*list)(sl_disk *disk, sl_name_fn *fn, void *ctx);
+
+    /* For reading and writing. create: it must not exist, and is filled with `bytes` zero bytes that are on the disk
+     * when this returns (SL_ERR_NO_SPACE); otherwise SL_ERR_NOT_FOUND when it is not there. */
+    sl_err (*open)(sl_disk *disk, const char *name, sl_file **ret_file);
+    sl_err (*create)(sl_disk *disk, const char *name, uint64_t bytes, sl_file **ret_file);
+    void (*close)(sl_file *file);
+    uint64_t (*size)(sl_file *file);
+
+    /* All of the bytes or an error; SL_ERR_NO_SPACE for a write. */
+    sl_err (*write)(sl_file *file, uint64_t offset, const void *data, size_t bytes);
+    sl_err (*read)(sl_file *file, uint64_t offset, void *data, size_t bytes);
+    sl_err (*sync)(sl_file *file);
+
+    /* The whole file, read-only; what is written later shows up in it. Lasts until the file is closed. */
+    sl_err (*map)(sl_file *file, const uint8_t **ret_bytes);
+
+    sl_err (*rename)(sl_disk *disk, const char *from, const char *to); /* durable when it returns */
+    sl_err (*remove)(sl_disk *disk, const char *name);                 /* the same */
+    void (*free)(sl_disk *disk);
+} sl_disk_ops;
+
+struct sl_disk {
+    const sl_disk_ops *ops;
+};
+
+struct sl_file {
+    sl_disk *disk;
+};
+
+/* A folder of the file system; it is made if it is not there. SL_ERR_IO with errno set, SL_ERR_NOMEM. */
+sl_err sl_disk_open_folder(const char *path, sl_disk **ret_disk);
+
+#endif

@@ -1,0 +1,284 @@
+/* store/journal/disk_folder.c — a disk that is a folder of the file system. */
+#include "store/journal/disk.h"
+
+#include "base/list.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef struct folder {
+    sl_disk base;
+    int fd, lock_fd;
+} folder;
+
+typedef struct folder_file {
+    sl_file base;
+    int fd;
+    uint64_t bytes;
+    void *map;
+} folder_file;
+
+enum {
+    ZERO_BLOCK_BYTES = 1 << 20
+};
+
+static folder *folder_of(sl_disk *disk)
+{
+    return SL_CONTAINER_OF(disk, folder, base);
+}
+
+static folder_file *file_of(sl_file *file)
+{
+    return SL_CONTAINER_OF(file, folder_file, base);
+}
+
+static sl_err error_of(int number)
+{
+    switch (number) {
+    case ENOSPC:
+    case EDQUOT: return SL_ERR_NO_SPACE;
+    case ENOENT: return SL_ERR_NOT_FOUND;
+    case ENOMEM: return SL_ERR_NOMEM;
+    default: return SL_ERR_IO;
+    }
+}
+
+/* The lock file keeps the number of its holder, so that the message can name it. */
+static sl_err folder_lock(sl_disk *disk, uint64_t *ret_pid)
+{
+    folder *const f = folder_of(disk);
+    char text[32] = { 0 };
+    int length;
+
+    f->lock_fd = openat(f->fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (f->lock_fd < 0)
+        return error_of(errno);
+    if (flock(f->lock_fd, LOCK_EX | LOCK_NB) < 0) {
+        *ret_pid = pread(f->lock_fd, text, sizeof text - 1, 0) > 0 ? strtoull(text, NULL, 10) : 0;
+        return errno == EWOULDBLOCK || errno == EINTR ? SL_ERR_LOCKED : SL_ERR_IO;
+    }
+    length = snprintf(text, sizeof text, "%ld\n", (long)getpid());
+    if (ftruncate(f->lock_fd, 0) < 0 || pwrite(f->lock_fd, text, (size_t)length, 0) != length)
+        return SL_ERR_IO;
+    return SL_OK;
+}
+
+static sl_err folder_list(sl_disk *disk, sl_name_fn *fn, void *ctx)
+{
+    const int fd = openat(folder_of(disk)->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *const dir = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *entry;
+
+    if (dir == NULL)
+        return SL_ERR_IO;
+    errno = 0;
+    while ((entry = readdir(dir)) != NULL)
+        if (entry->d_name[0] != '.')
+            fn(ctx, entry->d_name);
+    closedir(dir);
+    return SL_OK;
+}
+
+static void file_close(sl_file *file)
+{
+    folder_file *const f = file_of(file);
+
+    if (f->map != NULL)
+        munmap(f->map, f->bytes);
+    if (f->fd >= 0)
+        close(f->fd);
+    free(f);
+}
+
+static sl_err open_with(sl_disk *disk, const char *name, int flags, folder_file **ret_file)
+{
+    folder_file *const f = malloc(sizeof *f);
+    struct stat status;
+
+    if (f == NULL)
+        return SL_ERR_NOMEM;
+    *f = (folder_file){ .base = { .disk = disk } };
+    f->fd = openat(folder_of(disk)->fd, name, flags | O_RDWR | O_CLOEXEC, 0600);
+    if (f->fd < 0 || fstat(f->fd, &status) < 0) {
+        const sl_err err = error_of(errno);
+        file_close(&f->base);
+        return err;
+    }
+    f->bytes = (uint64_t)status.st_size;
+    *ret_file = f;
+    return SL_OK;
+}
+
+static sl_err file_open(sl_disk *disk, const char *name, sl_file **ret_file)
+{
+    folder_file *f = NULL;
+    const sl_err err = open_with(disk, name, 0, &f);
+
+    if (err == SL_OK)
+        *ret_file = &f->base;
+    return err;
+}
+
+static sl_err file_write(sl_file *file, uint64_t offset, const void *data, size_t bytes)
+{
+    const uint8_t *at = data;
+
+    while (bytes > 0) {
+        const ssize_t n = pwrite(file_of(file)->fd, at, bytes, (off_t)offset);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n == 0 ? SL_ERR_IO : error_of(errno);
+        at += n;
+        offset += (uint64_t)n;
+        bytes -= (size_t)n;
+    }
+    return SL_OK;
+}
+
+static sl_err file_read(sl_file *file, uint64_t offset, void *data, size_t bytes)
+{
+    uint8_t *at = data;
+
+    while (bytes > 0) {
+        const ssize_t n = pread(file_of(file)->fd, at, bytes, (off_t)offset);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return SL_ERR_IO;
+        at += n;
+        offset += (uint64_t)n;
+        bytes -= (size_t)n;
+    }
+    return SL_OK;
+}
+
+static sl_err file_sync(sl_file *file)
+{
+    return fdatasync(file_of(file)->fd) < 0 ? error_of(errno) : SL_OK;
+}
+
+static sl_err sync_folder(sl_disk *disk)
+{
+    return fsync(folder_of(disk)->fd) < 0 ? SL_ERR_IO : SL_OK;
+}
+
+/* Written, not only reserved: the first write to a reserved block costs a transaction of the file system with its
+ * sync, a written one does not (shared measurements, section 0). */
+static sl_err fill_with_zeros(sl_file *file, uint64_t bytes)
+{
+    uint8_t *const zeros = calloc(1, ZERO_BLOCK_BYTES);
+    sl_err err = zeros == NULL ? SL_ERR_NOMEM : SL_OK;
+
+    for (uint64_t done = 0; done < bytes && err == SL_OK; done += ZERO_BLOCK_BYTES)
+        err =
+            file_write(file, done, zeros, bytes - done < ZERO_BLOCK_BYTES ? bytes - done : ZERO_BLOCK_BYTES);
+    free(zeros);
+    return err;
+}
+
+static sl_err file_create(sl_disk *disk, const char *name, uint64_t bytes, sl_file **ret_file)
+{
+    folder_file *f = NULL;
+    sl_err err = open_with(disk, name, O_CREAT | O_EXCL, &f);
+
+    if (err != SL_OK)
+        return err;
+    f->bytes = bytes;
+    err = fill_with_zeros(&f->base, bytes);
+    if (err == SL_OK && fsync(f->fd) < 0)
+        err = error_of(errno);
+    if (err == SL_OK)
+        err = sync_folder(disk);
+    if (err != SL_OK) {
+        unlinkat(folder_of(disk)->fd, name,
+                 0); /* a half-made file helps nobody; what could go wrong went wrong */
+        file_close(&f->base);
+        return err;
+    }
+    *ret_file = &f->base;
+    return SL_OK;
+}
+
+static uint64_t file_size(sl_file *file)
+{
+    return file_of(file)->bytes;
+}
+
+static sl_err file_map(sl_file *file, const uint8_t **ret_bytes)
+{
+    folder_file *const f = file_of(file);
+
+    if (f->map == NULL) {
+        void *const map = mmap(NULL, f->bytes, PROT_READ, MAP_SHARED, f->fd, 0);
+        if (map == MAP_FAILED)
+            return error_of(errno);
+        f->map = map;
+    }
+    *ret_bytes = f->map;
+    return SL_OK;
+}
+
+static sl_err folder_rename(sl_disk *disk, const char *from, const char *to)
+{
+    const int fd = folder_of(disk)->fd;
+
+    return renameat(fd, from, fd, to) < 0 ? error_of(errno) : sync_folder(disk);
+}
+
+static sl_err folder_remove(sl_disk *disk, const char *name)
+{
+    return unlinkat(folder_of(disk)->fd, name, 0) < 0 ? error_of(errno) : sync_folder(disk);
+}
+
+static void folder_free(sl_disk *disk)
+{
+    folder *const f = folder_of(disk);
+
+    if (f->lock_fd >= 0)
+        close(f->lock_fd);
+    if (f->fd >= 0)
+        close(f->fd);
+    free(f);
+}
+
+static const sl_disk_ops folder_ops = {
+    .lock = folder_lock,
+    .list = folder_list,
+    .open = file_open,
+    .create = file_create,
+    .close = file_close,
+    .size = file_size,
+    .write = file_write,
+    .read = file_read,
+    .sync = file_sync,
+    .map = file_map,
+    .rename = folder_rename,
+    .remove = folder_remove,
+    .free = folder_free,
+};
+
+sl_err sl_disk_open_folder(const char *path, sl_disk **ret_disk)
+{
+    folder *const f = malloc(sizeof *f);
+
+    if (f == NULL)
+        return SL_ERR_NOMEM;
+    *f = (folder){ .base = { .ops = &folder_ops }, .lock_fd = -1 };
+    (void)mkdir(path, 0700); /* if this fails, the next line says why */
+    f->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (f->fd < 0) {
+        folder_free(&f->base);
+        return SL_ERR_IO;
+    }
+    *ret_disk = &f->base;
+    return SL_OK;
+}

@@ -1,0 +1,87 @@
+/* store/journal/log.h — one endless sequence of frames, in segments, with group commit.
+ *
+ *      begin, record ..., end     a frame is built in memory: one batch
+ *      turn                       everything built is written: it survives the death of this process
+ *      sync                       and then made durable: it survives a power cut
+ *      poll                       learns what has become durable
+ *
+ * While one sync runs, the next frames gather. Few that wait: the sync runs in the caller's thread; many: in a thread
+ * of its own, so that the caller goes on (shared measurements, 1f). Segments are made ahead in a third thread, so
+ * that going on to the next is no work.
+ *
+ * A sync that fails, or a write that fails, is the end: sl_log_err() says so from then on, and nothing is tried
+ * again. A disk without room for the next segment is not: sl_log_room() shrinks, and grows again by itself. */
+#ifndef SL_STORE_JOURNAL_LOG_H
+#define SL_STORE_JOURNAL_LOG_H
+
+#include "base/str.h"
+#include "store/journal/disk.h"
+#include "store/journal/format.h"
+
+typedef struct sl_log sl_log;
+
+typedef struct sl_log_setup {
+    sl_disk *disk;          /* the log's from now on, also when opening fails */
+    uint64_t segment_bytes; /* of new segments; a multiple of 4096 */
+    sl_uuid store;          /* used when the folder is empty */
+    bool sync_by_os;        /* durability "os": a sync is what the operating system does when it likes */
+    uint32_t inline_max;    /* up to so many frames wait: sync in the caller's thread */
+} sl_log_setup;
+
+/* Finds the end of the log, cuts what a crash left behind it, and begins a new epoch (durable when this returns).
+ *   SL_OK
+ *   SL_ERR_LOCKED, SL_ERR_CORRUPT, SL_ERR_VERSION, SL_ERR_NO_SPACE, SL_ERR_IO, SL_ERR_NOMEM
+ * In each case `report` gets a sentence: what was found, and what to do. */
+sl_err sl_log_open(const sl_log_setup *setup, sl_text *report, sl_log **ret_log);
+
+/* Writes and syncs what is built, marks the end as clean, frees. */
+void sl_log_close(sl_log *log);
+
+/* --- writing --- */
+
+/* Opens a frame for records whose sizes (sl_record_size) sum up to `record_bytes`.
+ *   SL_OK
+ *   SL_ERR_TOO_LARGE      more than a segment holds
+ *   SL_ERR_NO_SPACE       no next segment: the disk is full. With `urgent` the reserve is used before that is said
+ *   SL_ERR_NOMEM, SL_ERR_STORE_FAILED */
+sl_err sl_log_begin(sl_log *log, size_t record_bytes, bool urgent);
+
+/* The next record: where its payload of exactly payload_bytes is to be written before the next call. */
+uint8_t *sl_log_record(sl_log *log, sl_record_kind kind, uint32_t payload_bytes, uint64_t *ret_position);
+
+/* Ends the frame. Returns the position after it: it is durable when sl_log_durable() is not below that. */
+uint64_t sl_log_end(sl_log *log);
+
+void sl_log_turn(sl_log *log);
+void sl_log_sync(sl_log *log);
+void sl_log_poll(sl_log *log);
+int sl_log_wait_fd(const sl_log *log);
+
+uint64_t sl_log_next(const sl_log *log);    /* the position that the next record gets */
+uint64_t sl_log_written(const sl_log *log); /* everything below was written */
+uint64_t sl_log_durable(const sl_log *log); /* everything below is durable */
+
+/* Bytes that gather in memory and are not written: the caller's back-pressure. */
+size_t sl_log_gathered(const sl_log *log);
+sl_err sl_log_err(const sl_log *log); /* SL_OK or SL_ERR_STORE_FAILED */
+
+/* --- reading --- */
+
+typedef struct sl_segment_view {
+    uint64_t number;
+    uint64_t first, end; /* positions; end: what was written so far */
+    const uint8_t *bytes;
+    uint64_t used_bytes;
+    uint32_t seed;
+    bool sealed;
+} sl_segment_view;
+
+uint32_t sl_log_segment_count(const sl_log *log);
+void sl_log_segment(const sl_log *log, uint32_t index, sl_segment_view *ret_view);
+
+/* Calls visit for every record of a segment, in order, with its offset. Gives the first error of visit, or
+ * SL_ERR_CORRUPT when a frame of the segment is damaged (then *ret_offset is where). */
+typedef sl_err sl_log_visit_fn(void *ctx, const sl_record_view *record, uint32_t offset);
+sl_err sl_log_visit(const sl_segment_view *view, sl_log_visit_fn *visit, void *ctx, uint64_t *ret_offset);
+
+#endif

@@ -1,0 +1,107 @@
+/* store/journal/log_private.h — the fields of a log, for log.c, log_open.c, log_sync.c and log_spare.c.
+ *
+ * The caller's thread owns everything but what stands under `mutex`; the syncing thread sees files and numbers that
+ * were handed to it, the one that makes segments only the disk and the number of the next. */
+#ifndef SL_STORE_JOURNAL_LOG_PRIVATE_H
+#define SL_STORE_JOURNAL_LOG_PRIVATE_H
+
+#include "store/journal/log.h"
+
+#include <pthread.h>
+
+enum {
+    SEGMENT_NAME_BYTES = 32,
+    /* Of the last segment, kept for what is urgent (settles, releases) when there is no next one: an eighth. */
+    RESERVE_SHIFT = 3,
+};
+
+typedef struct segment {
+    sl_file *file;
+    const uint8_t *bytes;
+    uint64_t number, first, end;
+    uint64_t size_bytes, used_bytes; /* used: up to the last frame, written or gathered */
+    uint32_t seed;
+} segment;
+
+typedef struct frame {
+    size_t at;        /* where it begins in the gathered bytes */
+    size_t used;      /* so far */
+    size_t size;      /* as announced */
+    uint32_t records; /* so far */
+    uint64_t first_position;
+    size_t open_record; /* offset of the record whose payload is being filled; 0: none */
+    uint32_t open_payload_bytes;
+    sl_record_kind open_kind;
+} frame;
+
+struct sl_log {
+    sl_disk *disk;
+    uint64_t segment_bytes;
+    sl_uuid store;
+    bool sync_by_os;
+    uint32_t inline_max;
+    uint64_t epoch;
+    sl_err err;
+
+    segment *segments; /* ascending; the last one is written to */
+    uint32_t segment_count, segment_capacity;
+
+    uint8_t *gathered; /* frames that are built and not written; they belong into the last segment */
+    size_t gathered_bytes, gathered_capacity;
+    frame frame; /* the one being built; size 0: none */
+    uint64_t next, written, durable;
+    uint64_t written_bytes; /* of the last segment */
+    uint32_t waiting;       /* frames that were written since the last sync began */
+
+    int wait_fd;
+    pthread_mutex_t mutex; /* for everything below */
+    pthread_cond_t wake;
+    bool quit;
+
+    struct {
+        pthread_t thread;
+        bool started, wanted, running;
+        sl_file *file;
+        uint64_t target; /* what will be durable when it is done */
+        uint64_t durable;
+        sl_err err;
+    } sync;
+    bool sync_again; /* the caller's: somebody waits for more than the running sync gives */
+
+    struct {
+        pthread_t thread;
+        bool started, wanted;
+        uint64_t number;
+        sl_file *file; /* the next segment, when it is ready */
+        sl_err err;    /* why there is none: SL_ERR_NO_SPACE is tried again */
+    } spare;
+};
+
+static inline segment *last_segment(const sl_log *log)
+{
+    return &log->segments[log->segment_count - 1];
+}
+
+/* log.c */
+sl_err sl_log_add_segment(sl_log *log, sl_file *file, uint64_t number);
+void sl_log_fail(sl_log *log);
+void sl_log_notify(sl_log *log); /* makes wait_fd readable; from any thread */
+
+/* log_open.c */
+void sl_segment_name(uint64_t number, char name[SEGMENT_NAME_BYTES]);
+
+/* log_sync.c */
+sl_err sl_log_sync_start(sl_log *log);
+void sl_log_sync_stop(sl_log *log);
+sl_err sl_log_sync_now(sl_log *log); /* waits for a running one, then syncs in this thread */
+
+/* log_spare.c */
+sl_err sl_log_spare_start(sl_log *log);
+void sl_log_spare_stop(sl_log *log);
+void sl_log_spare_ask(sl_log *log);                        /* for the segment after the last one */
+sl_err sl_log_spare_take(sl_log *log, sl_file **ret_file); /* waits if it is being made */
+bool sl_log_spare_ready(
+    sl_log *log); /* waits if it is being made: only then is known whether there is room */
+sl_err sl_log_make_segment(sl_disk *disk, const sl_segment_header *header, sl_file **ret_file);
+
+#endif

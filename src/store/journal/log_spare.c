@@ -1,0 +1,120 @@
+/* store/journal/log_spare.c — the next segment, made ahead.
+ *
+ * Filling 64 MB with zeros takes the disk a while; a thread does it as soon as the segment before it is in use. It is
+ * made under a passing name and gets its own when it is complete, so that a crash leaves a file that is plainly
+ * nothing. When the disk is full the caller asks again with each turn that finds no spare. */
+#include "store/journal/log_private.h"
+
+static const char passing_name[] = "next.tmp";
+
+sl_err sl_log_make_segment(sl_disk *disk, const sl_segment_header *header, sl_file **ret_file)
+{
+    uint8_t block[SL_SEGMENT_HEADER_BYTES];
+    char name[SEGMENT_NAME_BYTES];
+    sl_file *file = NULL;
+    sl_err err;
+
+    (void)disk->ops->remove(disk, passing_name); /* what a crash left, if anything */
+    err = disk->ops->create(disk, passing_name, header->segment_bytes, &file);
+    if (err != SL_OK)
+        return err;
+    sl_segment_header_put(header, block);
+    sl_segment_name(header->number, name);
+    err = disk->ops->write(file, 0, block, sizeof block);
+    if (err == SL_OK)
+        err = disk->ops->sync(file);
+    if (err == SL_OK)
+        err = disk->ops->rename(disk, passing_name, name);
+    if (err != SL_OK) {
+        disk->ops->close(file);
+        return err;
+    }
+    *ret_file = file;
+    return SL_OK;
+}
+
+static void make_one(sl_log *log)
+{
+    const sl_segment_header header = { .version = SL_JOURNAL_VERSION,
+                                       .number = log->spare.number,
+                                       .segment_bytes = log->segment_bytes,
+                                       .store = log->store };
+    sl_file *file = NULL;
+    sl_err err;
+
+    pthread_mutex_unlock(&log->mutex);
+    err = sl_log_make_segment(log->disk, &header, &file);
+    pthread_mutex_lock(&log->mutex);
+    log->spare.file = file;
+    log->spare.err = err;
+    log->spare.wanted = false;
+    pthread_cond_broadcast(&log->wake);
+    sl_log_notify(log);
+}
+
+static void *run(void *ctx)
+{
+    sl_log *const log = ctx;
+
+    pthread_mutex_lock(&log->mutex);
+    while (!log->quit) {
+        if (log->spare.wanted)
+            make_one(log);
+        else
+            pthread_cond_wait(&log->wake, &log->mutex);
+    }
+    pthread_mutex_unlock(&log->mutex);
+    return NULL;
+}
+
+sl_err sl_log_spare_start(sl_log *log)
+{
+    log->spare.started = pthread_create(&log->spare.thread, NULL, run, log) == 0;
+    return log->spare.started ? SL_OK : SL_ERR_NOMEM;
+}
+
+void sl_log_spare_stop(sl_log *log)
+{
+    if (!log->spare.started)
+        return;
+    pthread_join(log->spare.thread, NULL);
+    if (log->spare.file != NULL)
+        log->disk->ops->close(log->spare.file);
+}
+
+void sl_log_spare_ask(sl_log *log)
+{
+    pthread_mutex_lock(&log->mutex);
+    if (log->spare.file == NULL && !log->spare.wanted) {
+        log->spare.wanted = true;
+        log->spare.number = last_segment(log)->number + 1;
+        pthread_cond_broadcast(&log->wake);
+    }
+    pthread_mutex_unlock(&log->mutex);
+}
+
+bool sl_log_spare_ready(sl_log *log)
+{
+    bool ready;
+
+    pthread_mutex_lock(&log->mutex);
+    while (log->spare.wanted)
+        pthread_cond_wait(&log->wake, &log->mutex);
+    ready = log->spare.file != NULL;
+    pthread_mutex_unlock(&log->mutex);
+    return ready;
+}
+
+sl_err sl_log_spare_take(sl_log *log, sl_file **ret_file)
+{
+    sl_err err;
+
+    pthread_mutex_lock(&log->mutex);
+    while (log->spare.wanted)
+        pthread_cond_wait(&log->wake, &log->mutex);
+    err = log->spare.file != NULL ? SL_OK : log->spare.err;
+    *ret_file = log->spare.file;
+    log->spare.file = NULL;
+    pthread_mutex_unlock(&log->mutex);
+    return err;
+}

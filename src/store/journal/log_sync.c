@@ -1,0 +1,137 @@
+/* store/journal/log_sync.c — making durable what was written, in this thread or in another.
+ *
+ * One sync at a time. It covers what was written when it began; whoever is written later waits for the next one,
+ * which begins as soon as this one is over. So under load each sync carries what gathered during the last. */
+#include "store/journal/log_private.h"
+
+#include <assert.h>
+#include <unistd.h>
+
+static void sync_one(sl_log *log)
+{
+    sl_file *const file = log->sync.file;
+    sl_err err;
+
+    log->sync.wanted = false;
+    log->sync.running = true;
+    pthread_mutex_unlock(&log->mutex);
+    err = file->disk->ops->sync(file);
+    pthread_mutex_lock(&log->mutex);
+    log->sync.running = false;
+    if (err == SL_OK)
+        log->sync.durable = log->sync.target;
+    else
+        log->sync.err = err;
+    pthread_cond_broadcast(&log->wake);
+    sl_log_notify(log);
+}
+
+static void *run(void *ctx)
+{
+    sl_log *const log = ctx;
+
+    pthread_mutex_lock(&log->mutex);
+    while (!log->quit) {
+        if (log->sync.wanted)
+            sync_one(log);
+        else
+            pthread_cond_wait(&log->wake, &log->mutex);
+    }
+    pthread_mutex_unlock(&log->mutex);
+    return NULL;
+}
+
+sl_err sl_log_sync_start(sl_log *log)
+{
+    log->sync.started = pthread_create(&log->sync.thread, NULL, run, log) == 0;
+    return log->sync.started ? SL_OK : SL_ERR_NOMEM;
+}
+
+void sl_log_sync_stop(sl_log *log)
+{
+    if (log->sync.started)
+        pthread_join(log->sync.thread, NULL);
+}
+
+/* Takes over what the other thread found out. True while it is busy. */
+static bool collect(sl_log *log)
+{
+    bool busy;
+
+    pthread_mutex_lock(&log->mutex);
+    busy = log->sync.wanted || log->sync.running;
+    if (log->sync.durable > log->durable)
+        log->durable = log->sync.durable;
+    if (log->sync.err != SL_OK)
+        log->err = SL_ERR_STORE_FAILED;
+    pthread_mutex_unlock(&log->mutex);
+    return busy;
+}
+
+static void sync_there(sl_log *log)
+{
+    pthread_mutex_lock(&log->mutex);
+    log->sync.wanted = true;
+    log->sync.file = last_segment(log)->file;
+    log->sync.target = log->written;
+    pthread_cond_broadcast(&log->wake);
+    pthread_mutex_unlock(&log->mutex);
+}
+
+static void sync_here(sl_log *log)
+{
+    sl_file *const file = last_segment(log)->file;
+
+    if (file->disk->ops->sync(file) == SL_OK)
+        log->durable = log->written;
+    else
+        sl_log_fail(log);
+    sl_log_notify(log);
+}
+
+void sl_log_sync(sl_log *log)
+{
+    if (log->err != SL_OK || log->durable >= log->written)
+        return;
+    if (log->sync_by_os) {
+        log->durable = log->written;
+        sl_log_notify(log);
+        return;
+    }
+    if (collect(log)) {
+        log->sync_again = true;
+        return;
+    }
+    log->sync_again = false;
+    if (log->err != SL_OK)
+        return;
+    if (log->waiting <= log->inline_max)
+        sync_here(log);
+    else
+        sync_there(log);
+    log->waiting = 0;
+}
+
+void sl_log_poll(sl_log *log)
+{
+    uint64_t count;
+
+    if (read(log->wait_fd, &count, sizeof count) < 0) {
+        /* Nothing was there: then nothing has happened. */
+    }
+    if (!collect(log) && log->sync_again)
+        sl_log_sync(log);
+}
+
+sl_err sl_log_sync_now(sl_log *log)
+{
+    pthread_mutex_lock(&log->mutex);
+    while (log->sync.wanted || log->sync.running)
+        pthread_cond_wait(&log->wake, &log->mutex);
+    pthread_mutex_unlock(&log->mutex);
+    collect(log);
+    if (log->err == SL_OK && log->durable < log->written)
+        sync_here(log);
+    log->waiting = 0;
+    return log->err;
+}

@@ -1,0 +1,318 @@
+/* store/memory/memory.c — the life of a store in memory: batches come in, are written, become durable, are answered.
+ *
+ * Nothing here waits, so "a sync runs" only means that it ends at the next poll and not before: callers cannot come to rely
+ * on more than a disk would give them. */
+#include "store/memory/memory.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+struct memory_batch {
+    memory_batch *next;
+    uint64_t number;
+    uint64_t end; /* done when everything below this position is as durable as wanted */
+    uint64_t bytes;
+    sl_done_fn *done;
+    void *ctx;
+    sl_err err;
+    uint32_t failed_op, op_count;
+    sl_op_result results[];
+};
+
+/* --- the queues --- */
+
+static size_t batch_bytes(uint32_t op_count)
+{
+    return sizeof(memory_batch) + op_count * sizeof(sl_op_result);
+}
+
+static void batch_free(memory_store *store, memory_batch *batch)
+{
+    store->waiting_bytes -= batch->bytes;
+    sl_alloc_give(store->alloc, batch, batch_bytes(batch->op_count));
+}
+
+static void queue_push(memory_queue *queue, memory_batch *batch)
+{
+    batch->next = NULL;
+    if (queue->first == NULL)
+        queue->first = batch;
+    else
+        queue->last->next = batch;
+    queue->last = batch;
+}
+
+static memory_batch *queue_pop(memory_queue *queue)
+{
+    memory_batch *const batch = queue->first;
+
+    queue->first = batch->next;
+    return batch;
+}
+
+static void queue_drop(memory_store *store, memory_queue *queue)
+{
+    while (queue->first != NULL)
+        batch_free(store, queue_pop(queue));
+}
+
+/* --- submitting --- */
+
+static sl_err out_event(void *ctx, uint32_t stream, const sl_event *event)
+{
+    return memory_events_add(ctx, stream, event);
+}
+
+static sl_err out_group(void *ctx, uint64_t position, const sl_op *op)
+{
+    return memory_groups_take(ctx, position, op);
+}
+
+static sl_err out_at(void *ctx, uint32_t stream, uint64_t revision, sl_event *ret_event)
+{
+    const memory_event *const kept = memory_events_at(ctx, stream, revision);
+
+    if (kept == NULL)
+        return SL_ERR_NOT_FOUND;
+    *ret_event = kept->event;
+    return SL_OK;
+}
+
+static bool has_group_ops(const sl_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->op_count; i++)
+        if (batch->ops[i].kind >= SL_OP_GROUP_CREATE)
+            return true;
+    return false;
+}
+
+static sl_err take(memory_store *store, const sl_batch *batch, memory_batch *waiting)
+{
+    const sl_writer_out out = { store, out_event, out_group, out_at };
+    const sl_err err = sl_writer_take(&store->writer, batch, &out, waiting->results, &waiting->failed_op);
+
+    if (err != SL_OK)
+        memory_events_cut(store, store->writer.next_position);
+    if (err != SL_OK && has_group_ops(batch)) /* it looks at every group */
+        memory_groups_cut(store, store->writer.next_position);
+    sl_writer_keep(&store->writer);
+    return err;
+}
+
+static sl_err memory_submit(sl_store *base, const sl_batch *batch, sl_done_fn *done, void *ctx)
+{
+    memory_store *const store = memory_of(base);
+    const uint64_t bytes = sl_batch_bytes(batch);
+    memory_batch *waiting;
+
+    if (store->closing)
+        return SL_ERR_STORE_FAILED;
+    if (store->waiting_bytes + bytes > SL_WAITING_BYTES_MAX)
+        return SL_ERR_FULL;
+    waiting = sl_alloc_take(store->alloc, batch_bytes(batch->op_count));
+    if (waiting == NULL)
+        return SL_ERR_NOMEM;
+    *waiting = (memory_batch){ .bytes = bytes, .done = done, .ctx = ctx, .op_count = batch->op_count };
+    store->waiting_bytes += bytes;
+    waiting->err = take(store, batch, waiting);
+    if (!sl_writer_answers(waiting->err)) {
+        const sl_err err = waiting->err;
+
+        batch_free(store, waiting);
+        return err;
+    }
+    waiting->number = store->batch_number++;
+    waiting->end = store->writer.next_position;
+    queue_push(batch->durability == SL_DURABLE_SYNC ? &store->syncs : &store->writes, waiting);
+    return SL_OK;
+}
+
+/* --- turning and polling --- */
+
+void memory_wake(const memory_store *store)
+{
+    const uint64_t one = 1;
+
+    /* Only a counter at its maximum could refuse, and then the descriptor is readable. */
+    if (write(store->wait_fd, &one, sizeof one) < 0)
+        assert(errno == EAGAIN);
+}
+
+/* A sync is wanted when somebody waits for what is written but not synced. */
+static void begin_sync(memory_store *store)
+{
+    if (store->syncing_end != 0 || store->syncs.first == NULL || store->synced_end == store->written_end)
+        return;
+    store->syncing_end = store->written_end;
+    memory_wake(store);
+}
+
+static bool something_is_due(const memory_store *store)
+{
+    return (store->syncs.first != NULL && store->syncs.first->end <= store->synced_end) ||
+           (store->writes.first != NULL && store->writes.first->end <= store->written_end);
+}
+
+static void memory_turn(sl_store *base)
+{
+    memory_store *const store = memory_of(base);
+
+    memory_groups_snapshot(store);
+    store->written_end = store->writer.next_position;
+    begin_sync(store);
+    if (something_is_due(store))
+        memory_wake(store);
+}
+
+static void answer(memory_store *store, memory_batch *batch)
+{
+    const sl_commit commit = { .err = batch->err, .failed_op = batch->failed_op, .results = batch->results };
+
+    batch->done(batch->ctx, &commit);
+    batch_free(store, batch);
+}
+
+/* Batches from `number_end` on came in meanwhile, from a done(): their turn has not ended. */
+static void answer_due(memory_store *store, memory_queue *queue, uint64_t position_end, uint64_t number_end)
+{
+    while (queue->first != NULL && queue->first->end <= position_end && queue->first->number < number_end)
+        answer(store, queue_pop(queue));
+}
+
+static bool end_sync(memory_store *store)
+{
+    if (store->syncing_end == 0)
+        return false;
+    store->synced_end = store->syncing_end;
+    store->syncing_end = 0;
+    memory_groups_synced(store);
+    return true;
+}
+
+static void memory_poll(sl_store *base)
+{
+    memory_store *const store = memory_of(base);
+    const uint64_t number_end = store->batch_number;
+    uint64_t count;
+    bool moved;
+
+    if (read(store->wait_fd, &count, sizeof count) < 0)
+        assert(errno == EAGAIN); /* polling without need is allowed */
+    moved = end_sync(store);
+    answer_due(store, &store->writes, store->written_end, number_end);
+    answer_due(store, &store->syncs, store->synced_end, number_end);
+    if (moved && base->on_commit != NULL)
+        base->on_commit(base->on_commit_ctx, store->synced_end);
+    begin_sync(store);
+}
+
+/* --- the rest of the door --- */
+
+static int memory_wait_fd(const sl_store *base)
+{
+    return SL_CONTAINER_OF(base, const memory_store, base)->wait_fd;
+}
+
+static void memory_stream_info(const sl_store *base, sl_str name, sl_stream_info *ret_info)
+{
+    sl_directory_info(&SL_CONTAINER_OF(base, const memory_store, base)->writer.directory, name, ret_info);
+}
+
+static uint64_t memory_end(const sl_store *base)
+{
+    return SL_CONTAINER_OF(base, const memory_store, base)->synced_end;
+}
+
+static const char *memory_problem(const sl_store *base)
+{
+    (void)base;
+    return "";
+}
+
+static void store_free(memory_store *store)
+{
+    queue_drop(store, &store->syncs);
+    queue_drop(store, &store->writes);
+    memory_events_free(store);
+    memory_groups_free(store);
+    sl_writer_done(&store->writer);
+    if (store->wait_fd >= 0)
+        close(store->wait_fd);
+    sl_alloc_give(store->alloc, store, sizeof *store);
+}
+
+static void memory_close(sl_store *base)
+{
+    memory_store *const store = memory_of(base);
+
+    store->closing = true;
+    memory_turn(base);
+    while (store->syncs.first != NULL || store->writes.first != NULL)
+        memory_poll(base);
+    store_free(store);
+}
+
+static const sl_store_ops memory_ops = {
+    .name = "memory",
+    .submit = memory_submit,
+    .turn = memory_turn,
+    .wait_fd = memory_wait_fd,
+    .poll = memory_poll,
+    .read = memory_read,
+    .stream = memory_stream_info,
+    .end = memory_end,
+    .load = memory_groups_load,
+    .problem = memory_problem,
+    .close = memory_close,
+};
+
+sl_err sl_store_open_memory(const sl_store_setup *setup, sl_store **ret_store)
+{
+    memory_store *const store = sl_alloc_take(setup->alloc, sizeof *store);
+    sl_err err;
+
+    if (store == NULL)
+        return SL_ERR_NOMEM;
+    *store = (memory_store){ .base.ops = &memory_ops,
+                             .alloc = setup->alloc,
+                             .seed = setup->seed,
+                             .written_end = SL_POSITION_FIRST,
+                             .synced_end = SL_POSITION_FIRST,
+                             .wait_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) };
+    err = store->wait_fd < 0 ? SL_ERR_IO : sl_writer_init(&store->writer, setup->alloc, setup->seed);
+    if (err == SL_OK)
+        err = memory_groups_init(store);
+    if (err != SL_OK) {
+        store_free(store);
+        return err;
+    }
+    *ret_store = &store->base;
+    return SL_OK;
+}
+
+sl_err sl_store_memory_restart(sl_store *base, sl_restart kind)
+{
+    memory_store *const store = memory_of(base);
+    const uint64_t end = kind == SL_RESTART_KILLED ? store->written_end : store->synced_end;
+    sl_err err;
+
+    assert(base->ops == &memory_ops);
+    queue_drop(store, &store->syncs);
+    queue_drop(store, &store->writes);
+    memory_events_cut(store, end);
+    memory_groups_cut(store, end);
+    store->written_end = store->synced_end = end; /* opening a store makes sure of what it finds */
+    store->syncing_end = 0;
+    memory_groups_synced(store);
+    base->on_commit = NULL;
+    base->on_snapshot = NULL;
+    sl_writer_done(&store->writer);
+    err = sl_writer_init(&store->writer, store->alloc, store->seed);
+    if (err == SL_OK)
+        err = memory_events_replay(store);
+    store->writer.next_position = end;
+    return err;
+}

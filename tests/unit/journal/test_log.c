@@ -1,0 +1,385 @@
+/* The log: order, durability, power cuts, damage, failing calls, full disks. */
+#include "../base/support.h"
+#include "../test.h"
+#include "sim_disk.h"
+#include "store/journal/log.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    SEGMENT = 32768
+};
+
+typedef struct opened {
+    sl_log *log;
+    char text[512];
+    sl_text report;
+    sl_err err;
+} opened;
+
+static opened open_on(sl_disk *disk, uint32_t inline_max)
+{
+    opened o = { .log = NULL };
+
+    sl_text_init(&o.report, o.text, sizeof o.text);
+    o.err = sl_log_open(
+        &(sl_log_setup){
+            .disk = disk, .segment_bytes = SEGMENT, .store = { { 7 } }, .inline_max = inline_max },
+        &o.report, &o.log);
+    return o;
+}
+
+/* A frame of `count` records; each payload tells its own position, so that reading can check it. */
+static sl_err put(sl_log *log, uint32_t count, uint32_t payload_bytes, bool urgent)
+{
+    const sl_err err = sl_log_begin(log, count * sl_record_size(payload_bytes), urgent);
+
+    if (err != SL_OK)
+        return err;
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t position;
+        uint8_t *const at = sl_log_record(log, SL_RECORD_EVENT, payload_bytes, &position);
+        memset(at, (int)(position % 251), payload_bytes);
+    }
+    sl_log_end(log);
+    return SL_OK;
+}
+
+/* Until what was written is durable, or the log has failed. */
+static void wait_for_sync(sl_log *log)
+{
+    sl_log_turn(log);
+    sl_log_sync(log);
+    while (sl_log_durable(log) < sl_log_written(log) && sl_log_err(log) == SL_OK) {
+        struct pollfd fd = { .fd = sl_log_wait_fd(log), .events = POLLIN };
+        poll(&fd, 1, -1);
+        sl_log_poll(log);
+    }
+}
+
+typedef struct reader {
+    uint64_t next, events;
+    bool wrong;
+} reader;
+
+static sl_err look(void *ctx, const sl_record_view *record, uint32_t offset)
+{
+    reader *const r = ctx;
+
+    (void)offset;
+    r->wrong = r->wrong || record->position != r->next;
+    r->next++;
+    r->events += record->kind == SL_RECORD_EVENT;
+    for (uint32_t i = 0; i < record->payload_bytes; i++)
+        r->wrong = r->wrong || record->payload[i] != record->position % 251;
+    return SL_OK;
+}
+
+/* Reads everything; *ret_err is the first damage. */
+static reader read_all(const sl_log *log, sl_err *ret_err)
+{
+    reader r = { .next = 1 };
+
+    *ret_err = SL_OK;
+    for (uint32_t i = 0; i < sl_log_segment_count(log) && *ret_err == SL_OK; i++) {
+        sl_segment_view view;
+        uint64_t offset;
+        sl_log_segment(log, i, &view);
+        *ret_err = sl_log_visit(&view, look, &r, &offset);
+    }
+    return r;
+}
+
+static void expect_events(const sl_log *log, uint64_t events)
+{
+    sl_err err;
+    const reader r = read_all(log, &err);
+
+    EXPECT_OK(err);
+    EXPECT(!r.wrong);
+    EXPECT_EQ(r.events, events);
+    EXPECT_EQ(r.next, sl_log_written(log));
+}
+
+TEST(what_is_written_is_read_in_order_over_segments_and_restarts)
+{
+    sim_disk *disk = sim_disk_new();
+
+    for (uint32_t life = 1; life <= 5; life++) {
+        opened o =
+            open_on(sim_disk_door(disk), life % 2 ? 0 : 100); /* by the other thread, and in this one */
+        EXPECT_OK(o.err);
+        EXPECT_STR(o.text, "");
+        expect_events(o.log, 300 * (uint64_t)(life - 1));
+        for (int i = 0; i < 100; i++) {
+            EXPECT_OK(put(o.log, 3, 100, false));
+            if (i % 7 == 0)
+                wait_for_sync(o.log);
+        }
+        wait_for_sync(o.log);
+        EXPECT_EQ(sl_log_durable(o.log), sl_log_next(o.log));
+        expect_events(o.log, 300 * (uint64_t)life);
+        EXPECT(sl_log_segment_count(o.log) > life);
+        sl_log_close(o.log);
+    }
+    sim_disk_free(disk);
+}
+
+/* The process dies, the machine does not: what was written is there, synced or not. */
+TEST(what_was_written_survives_the_process)
+{
+    sim_disk *disk = sim_disk_new();
+    opened o = open_on(sim_disk_door(disk), 100), again;
+
+    EXPECT_OK(put(o.log, 3, 100, false));
+    sl_log_turn(o.log);
+    EXPECT_OK(put(o.log, 3, 100, false)); /* gathered, never written */
+    again = open_on(sim_disk_door(disk), 100);
+    EXPECT_OK(again.err);
+    expect_events(again.log, 3);
+    sl_log_close(again.log);
+    sim_disk_fail_after(disk, 0, SL_ERR_IO); /* the first one must not write any more */
+    sl_log_close(o.log);
+    sim_disk_free(disk);
+}
+
+/* After any power cut: every durable record is there, a frame is there whole or not at all, nothing wrong is read. */
+TEST(a_power_cut_takes_nothing_that_was_durable_and_leaves_no_half_frame)
+{
+    for (uint64_t seed = 1; seed <= 400; seed++) {
+        sim_disk *disk = sim_disk_new();
+        dice d = dice_from(seed);
+        uint64_t durable = 0;
+
+        for (int life = 0; life < 4; life++) {
+            opened o = open_on(sim_disk_door(disk), 2);
+            sl_err err;
+            reader r;
+
+            EXPECT_RUN(o.err == SL_OK, seed, (size_t)life);
+            r = read_all(o.log, &err);
+            EXPECT_RUN(err == SL_OK && !r.wrong && r.next >= durable && r.events % 3 == 0, seed,
+                       (size_t)life);
+            for (uint64_t i = 0, n = dice_pick(&d, 60); i < n; i++) {
+                EXPECT_OK(put(o.log, 3, (uint32_t)dice_pick(&d, 400), false));
+                if (dice_pick(&d, 3) == 0)
+                    sl_log_turn(o.log);
+                if (dice_pick(&d, 5) == 0)
+                    wait_for_sync(o.log);
+            }
+            durable = sl_log_durable(o.log);
+            sim_disk_power_cut(disk, seed * 10 + (uint64_t)life);
+            sl_log_close(o.log);
+            sim_disk_settle(disk);
+        }
+        sim_disk_free(disk);
+    }
+}
+
+static void fill(sim_disk *disk, int frames)
+{
+    opened o = open_on(sim_disk_door(disk), 100);
+
+    EXPECT_OK(o.err);
+    for (int i = 0; i < frames; i++)
+        EXPECT_OK(put(o.log, 2, 30, false));
+    sl_log_close(o.log);
+}
+
+/* One bit anywhere in the last segment: it is noticed, or nothing is missing. */
+TEST(a_flipped_bit_is_never_read_as_truth)
+{
+    static const char name[] = "0000000000000001.seg";
+
+    for (uint64_t offset = 0; offset < 4096 + 1200; offset += offset < 60 || offset >= 4096 ? 1 : 97) {
+        sim_disk *disk = sim_disk_new();
+        opened o;
+
+        fill(disk, 6);
+        sim_disk_flip(disk, name, offset, (unsigned)(offset % 8));
+        o = open_on(sim_disk_door(disk), 100);
+        if (o.err == SL_OK) {
+            expect_events(o.log, 12);
+            sl_log_close(o.log);
+        } else {
+            EXPECT_ERR(o.err, SL_ERR_CORRUPT);
+            EXPECT(strstr(o.text, name) != NULL && strstr(o.text, "Restore") != NULL);
+        }
+        sim_disk_free(disk);
+    }
+}
+
+TEST(damage_in_a_full_segment_is_found_by_reading_it)
+{
+    sim_disk *disk = sim_disk_new();
+    opened o;
+    reader r;
+    sl_err err;
+
+    fill(disk, 400);
+    sim_disk_flip(disk, "0000000000000001.seg", 9000, 3);
+    o = open_on(sim_disk_door(disk), 100); /* opening reads only the last one */
+    EXPECT_OK(o.err);
+    r = read_all(o.log, &err);
+    EXPECT_ERR(err, SL_ERR_CORRUPT);
+    EXPECT(!r.wrong);
+    sl_log_close(o.log);
+    sim_disk_free(disk);
+}
+
+TEST(a_missing_segment_is_named)
+{
+    sim_disk *disk = sim_disk_new();
+    sl_disk *door;
+    opened o;
+
+    fill(disk, 800);
+    door = sim_disk_door(disk);
+    EXPECT_OK(door->ops->remove(door, "0000000000000002.seg"));
+    door->ops->free(door);
+    o = open_on(sim_disk_door(disk), 100);
+    EXPECT_ERR(o.err, SL_ERR_CORRUPT);
+    EXPECT(strstr(o.text, "missing") != NULL);
+    sim_disk_free(disk);
+}
+
+/* Opens, writes, syncs and closes. Returns what was durable before the first failure, 0 when it did not open. */
+static uint64_t one_life(sim_disk *disk)
+{
+    opened o = open_on(sim_disk_door(disk), 2);
+    uint64_t durable;
+
+    if (o.err != SL_OK)
+        return 0;
+    for (int i = 0; i < 120 && sl_log_err(o.log) == SL_OK; i++) {
+        const sl_err err = put(o.log, 3, 100, false);
+        EXPECT(err == SL_OK || err == SL_ERR_STORE_FAILED || err == SL_ERR_NO_SPACE || err == SL_ERR_IO);
+        if (err == SL_OK)
+            wait_for_sync(o.log);
+    }
+    durable = sl_log_durable(o.log);
+    sl_log_close(o.log);
+    return durable;
+}
+
+/* Every call to the disk fails once: nothing that was called durable is lost, nothing crashes, the next life is fine. */
+TEST(each_call_to_the_disk_may_fail_once)
+{
+    static const sl_err errors[] = { SL_ERR_IO, SL_ERR_NO_SPACE };
+    sim_disk *disk = sim_disk_new();
+    uint64_t calls;
+
+    one_life(disk);
+    calls = sim_disk_calls(disk);
+    sim_disk_free(disk);
+    EXPECT(calls > 100);
+    for (uint64_t n = 0; n < 2 * calls; n += n < 40 ? 1 : 5) {
+        opened o;
+        uint64_t durable;
+
+        disk = sim_disk_new();
+        sim_disk_fail_after(disk, n / 2, errors[n % 2]);
+        durable = one_life(disk);
+        sim_disk_fail_after(disk, UINT64_MAX, SL_OK);
+        sim_disk_power_cut(disk, n);
+        sim_disk_settle(disk);
+        o = open_on(sim_disk_door(disk), 2);
+        EXPECT_RUN(o.err == SL_OK, n, (size_t)0);
+        EXPECT_RUN(sl_log_next(o.log) >= durable, n, (size_t)1);
+        sl_log_close(o.log);
+        sim_disk_free(disk);
+    }
+}
+
+TEST(a_failed_sync_is_the_end_and_is_not_tried_again)
+{
+    static const char name[] = "0000000000000001.seg";
+
+    for (uint32_t inline_max = 0; inline_max <= 100;
+         inline_max += 100) { /* by the other thread, and in this one */
+        sim_disk *disk = sim_disk_new();
+        opened o = open_on(sim_disk_door(disk), inline_max);
+        uint64_t syncs;
+
+        EXPECT_OK(put(o.log, 1, 10, false));
+        sim_disk_fail_sync(disk, name);
+        wait_for_sync(o.log);
+        EXPECT_ERR(sl_log_err(o.log), SL_ERR_STORE_FAILED);
+        EXPECT(sl_log_durable(o.log) < sl_log_written(o.log));
+        syncs = sim_disk_syncs(disk, name);
+        sl_log_sync(o.log);
+        EXPECT_ERR(put(o.log, 1, 10, false), SL_ERR_STORE_FAILED);
+        sl_log_close(o.log);
+        EXPECT_EQ(sim_disk_syncs(disk, name), syncs);
+        sim_disk_free(disk);
+    }
+}
+
+/* No room for the next segment: what is not urgent is refused while the reserve lasts, and goes on when there is room. */
+TEST(a_full_disk_refuses_appends_keeps_a_reserve_and_recovers_by_itself)
+{
+    sim_disk *disk = sim_disk_new();
+    opened o = open_on(sim_disk_door(disk), 100);
+    uint64_t urgent = 0;
+    sl_err err;
+
+    sim_disk_set_full(disk, true);
+    while ((err = put(o.log, 1, 1000, false)) == SL_OK)
+        wait_for_sync(o.log);
+    EXPECT_ERR(err, SL_ERR_NO_SPACE);
+    for (; put(o.log, 1, 100, true) == SL_OK; urgent++)
+        wait_for_sync(o.log);
+    EXPECT(urgent >= SEGMENT / 8 / 200);
+    EXPECT_OK(sl_log_err(o.log));
+    sim_disk_set_full(disk, false);
+    while ((err = put(o.log, 1, 1000, false)) == SL_ERR_NO_SPACE) {
+        struct pollfd fd = { .fd = sl_log_wait_fd(o.log), .events = POLLIN };
+        poll(&fd, 1, -1); /* the next segment is ready, or could not be made again */
+        sl_log_poll(o.log);
+    }
+    EXPECT_OK(err);
+    sl_log_close(o.log);
+    sim_disk_free(disk);
+}
+
+TEST(a_frame_larger_than_a_segment_is_refused)
+{
+    sim_disk *disk = sim_disk_new();
+    opened o = open_on(sim_disk_door(disk), 100);
+
+    EXPECT_ERR(put(o.log, 1, SEGMENT, false), SL_ERR_TOO_LARGE);
+    EXPECT_OK(put(o.log, 1, SEGMENT - 4096 - 48 - 24, false));
+    sl_log_close(o.log);
+    sim_disk_free(disk);
+}
+
+TEST(two_processes_do_not_share_a_folder)
+{
+    char path[] = "/tmp/sluice-test-XXXXXX", command[64];
+    sl_disk *first = NULL, *second = NULL;
+    opened a, b;
+
+    EXPECT(mkdtemp(path) != NULL);
+    EXPECT_OK(sl_disk_open_folder(path, &first));
+    EXPECT_OK(sl_disk_open_folder(path, &second));
+    a = open_on(first, 100);
+    EXPECT_OK(a.err);
+    b = open_on(second, 100);
+    EXPECT_ERR(b.err, SL_ERR_LOCKED);
+    snprintf(command, sizeof command, "number %ld", (long)getpid());
+    EXPECT(strstr(b.text, command) != NULL);
+    EXPECT_OK(put(a.log, 5, 100, false));
+    wait_for_sync(a.log);
+    sl_log_close(a.log);
+    EXPECT_OK(sl_disk_open_folder(path, &first));
+    a = open_on(first, 100);
+    EXPECT_OK(a.err);
+    expect_events(a.log, 5);
+    sl_log_close(a.log);
+    snprintf(command, sizeof command, "rm -r '%s'", path);
+    EXPECT_EQ(system(command), 0);
+}
