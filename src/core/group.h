@@ -2,12 +2,11 @@
  *
  * Pure: the caller brings memory and time, and carries out the effects that come back. One thread at a time.
  *
- *                         offer, advance                    ack, nack park/skip
- *      stream -----------------------------> available --------------------------> settled
- *                                             |     ^          (or parked)
- *                                       lease |     | release, nack retry, leave, away,
- *                                             v     | expiry
- *                                             held -+
+ *                 offer                  lease                  ack, nack park, nack skip
+ *      stream -----------> available ----------------> held -------------------------------> settled or parked
+ *                              ^                         |        (also after its end, until somebody else takes it)
+ *                              +-------------------------+
+ *                       release, nack retry, leave, away, expiry
  *
  * None of these words is stored. A message has at most one lease {token, holder, until}, counters and a
  * not_before (core/lease.h is the one place that says what follows from them). The queues inside are indexes
@@ -15,10 +14,10 @@
  *
  * Consumers, for everybody and everywhere:
  *
- *      join ----> active --stop--> stopping --last lease ends--> drained --leave--> gone
- *                   |  ^______________|  undo of an operator's stop
- *                   |
- *                   +--connection lost--> away --comes back under its name / too late--> gone
+ *      join ---> active ---stop---> stopping ---last lease ends---> drained ---leave---> gone
+ *                 |  ^                 |  |                                               ^
+ *                 |  +--undo-----------+  |  (an operator's or the server's stop)         |
+ *                 +----connection lost----+---> away ---too late, or back as a new call---+
  *
  * Invariants; sl_group_check() holds those that can be seen from inside, tests/sim judges all of them:
  *    1. At most one live lease for a message; a DELIVER always follows its LEASE.
