@@ -2,6 +2,7 @@
  * argument: `build/tests/contract/contract 'memory.an_append*'`. */
 #include "rig.h"
 
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -50,11 +51,21 @@ static struct CMUnitTest test_of(const struct rule *rule, const backend *b)
     };
 }
 
+/* A mistyped name must not look like a passed test. */
+static bool matches_any(const char *pattern, const struct CMUnitTest *tests, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (fnmatch(pattern, tests[i].name, 0) == 0)
+            return true;
+    fprintf(stderr, "contract: no test matches '%s'; a name is BACKEND.rule_as_in_the_source\n", pattern);
+    return false;
+}
+
 int main(int argc, char **argv)
 {
     const size_t count = rule_count * backend_count;
     struct CMUnitTest *const tests = calloc(count + 1, sizeof *tests);
-    int failed;
+    int failed = 1;
 
     if (tests == NULL)
         return 2;
@@ -62,7 +73,8 @@ int main(int argc, char **argv)
         tests[i] = test_of(&rules[i % rule_count], &backends[i / rule_count]);
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
-    failed = _cmocka_run_group_tests("contract", tests, count, NULL, NULL);
+    if (argc <= 1 || matches_any(argv[1], tests, count))
+        failed = _cmocka_run_group_tests("contract", tests, count, NULL, NULL);
     for (size_t i = 0; i < count; i++)
         free((void *)(uintptr_t)tests[i].name);
     free(tests);

@@ -145,6 +145,8 @@ int main(int count, char **arguments)
         return 0;
     }
     if (!parse(count, arguments, &o)) {
+        fputs("sim: what was given is not understood; numbers are whole and seed counts at least 1\n",
+              stderr);
         fputs(usage, stderr);
         return 2;
     }

@@ -261,8 +261,9 @@ static sl_err visit_frame(const sl_segment_view *view, uint64_t offset, const sl
     for (uint32_t i = 0; i < header->record_count && err == SL_OK; i++) {
         sl_record_view record;
         err = sl_record_get(view->bytes + at, view->used_bytes - at, view->seed, &record);
-        if (err == SL_OK)
-            err = visit(ctx, &record, (uint32_t)at);
+        if (err != SL_OK)
+            break;
+        err = visit(ctx, &record, (uint32_t)at);
         at += record.bytes;
     }
     return err;

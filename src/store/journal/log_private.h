@@ -34,6 +34,15 @@ typedef struct frame {
     sl_record_kind open_kind;
 } frame;
 
+/* A thread that does one thing whenever it is wanted. `work` is called with the log's mutex locked, may unlock it
+ * meanwhile, and ends by clearing `wanted`; who waits for the end waits for that, on the log's `wake`. */
+typedef struct log_job {
+    sl_log *log;
+    void (*work)(sl_log *log);
+    pthread_t thread;
+    bool started, wanted;
+} log_job;
+
 struct sl_log {
     sl_disk *disk;
     uint64_t segment_bytes;
@@ -59,8 +68,7 @@ struct sl_log {
     bool quit;
 
     struct {
-        pthread_t thread;
-        bool started, wanted, running;
+        log_job job;
         sl_file *file;
         uint64_t target; /* what will be durable when it is done */
         uint64_t durable;
@@ -69,8 +77,7 @@ struct sl_log {
     bool sync_again; /* the caller's: somebody waits for more than the running sync gives */
 
     struct {
-        pthread_t thread;
-        bool started, wanted;
+        log_job job;
         uint64_t number;
         sl_file *file; /* the next segment, when it is ready */
         sl_err err;    /* why there is none: SL_ERR_NO_SPACE is tried again */
@@ -89,6 +96,13 @@ void sl_log_notify(sl_log *log); /* makes wait_fd readable; from any thread */
 
 /* log_open.c */
 void sl_segment_name(uint64_t number, char name[SEGMENT_NAME_BYTES]);
+
+/* log_job.c: the last three with the mutex locked */
+sl_err sl_job_start(log_job *job, sl_log *log, void (*work)(sl_log *log));
+void sl_job_join(log_job *job); /* after log->quit was set; harmless when it was never started */
+void sl_job_want(log_job *job);
+void sl_job_done(log_job *job); /* by `work`: also makes wait_fd readable */
+void sl_job_wait(log_job *job); /* until it is not wanted any more */
 
 /* log_sync.c */
 sl_err sl_log_sync_start(sl_log *log);

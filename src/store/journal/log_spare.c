@@ -47,37 +47,17 @@ static void make_one(sl_log *log)
     pthread_mutex_lock(&log->mutex);
     log->spare.file = file;
     log->spare.err = err;
-    log->spare.wanted = false;
-    pthread_cond_broadcast(&log->wake);
-    sl_log_notify(log);
-}
-
-static void *run(void *ctx)
-{
-    sl_log *const log = ctx;
-
-    pthread_mutex_lock(&log->mutex);
-    while (!log->quit) {
-        if (log->spare.wanted)
-            make_one(log);
-        else
-            pthread_cond_wait(&log->wake, &log->mutex);
-    }
-    pthread_mutex_unlock(&log->mutex);
-    return NULL;
+    sl_job_done(&log->spare.job);
 }
 
 sl_err sl_log_spare_start(sl_log *log)
 {
-    log->spare.started = pthread_create(&log->spare.thread, NULL, run, log) == 0;
-    return log->spare.started ? SL_OK : SL_ERR_NOMEM;
+    return sl_job_start(&log->spare.job, log, make_one);
 }
 
 void sl_log_spare_stop(sl_log *log)
 {
-    if (!log->spare.started)
-        return;
-    pthread_join(log->spare.thread, NULL);
+    sl_job_join(&log->spare.job);
     if (log->spare.file != NULL)
         log->disk->ops->close(log->spare.file);
 }
@@ -85,10 +65,9 @@ void sl_log_spare_stop(sl_log *log)
 void sl_log_spare_ask(sl_log *log)
 {
     pthread_mutex_lock(&log->mutex);
-    if (log->spare.file == NULL && !log->spare.wanted) {
-        log->spare.wanted = true;
+    if (log->spare.file == NULL && !log->spare.job.wanted) {
         log->spare.number = last_segment(log)->number + 1;
-        pthread_cond_broadcast(&log->wake);
+        sl_job_want(&log->spare.job);
     }
     pthread_mutex_unlock(&log->mutex);
 }
@@ -98,8 +77,7 @@ bool sl_log_spare_ready(sl_log *log)
     bool ready;
 
     pthread_mutex_lock(&log->mutex);
-    while (log->spare.wanted)
-        pthread_cond_wait(&log->wake, &log->mutex);
+    sl_job_wait(&log->spare.job);
     ready = log->spare.file != NULL;
     pthread_mutex_unlock(&log->mutex);
     return ready;
@@ -110,8 +88,7 @@ sl_err sl_log_spare_take(sl_log *log, sl_file **ret_file)
     sl_err err;
 
     pthread_mutex_lock(&log->mutex);
-    while (log->spare.wanted)
-        pthread_cond_wait(&log->wake, &log->mutex);
+    sl_job_wait(&log->spare.job);
     err = log->spare.file != NULL ? SL_OK : log->spare.err;
     *ret_file = log->spare.file;
     log->spare.file = NULL;

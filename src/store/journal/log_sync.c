@@ -4,7 +4,6 @@
  * which begins as soon as this one is over. So under load each sync carries what gathered during the last. */
 #include "store/journal/log_private.h"
 
-#include <assert.h>
 #include <unistd.h>
 
 static void sync_one(sl_log *log)
@@ -12,45 +11,24 @@ static void sync_one(sl_log *log)
     sl_file *const file = log->sync.file;
     sl_err err;
 
-    log->sync.wanted = false;
-    log->sync.running = true;
     pthread_mutex_unlock(&log->mutex);
     err = file->disk->ops->sync(file);
     pthread_mutex_lock(&log->mutex);
-    log->sync.running = false;
     if (err == SL_OK)
         log->sync.durable = log->sync.target;
     else
         log->sync.err = err;
-    pthread_cond_broadcast(&log->wake);
-    sl_log_notify(log);
-}
-
-static void *run(void *ctx)
-{
-    sl_log *const log = ctx;
-
-    pthread_mutex_lock(&log->mutex);
-    while (!log->quit) {
-        if (log->sync.wanted)
-            sync_one(log);
-        else
-            pthread_cond_wait(&log->wake, &log->mutex);
-    }
-    pthread_mutex_unlock(&log->mutex);
-    return NULL;
+    sl_job_done(&log->sync.job);
 }
 
 sl_err sl_log_sync_start(sl_log *log)
 {
-    log->sync.started = pthread_create(&log->sync.thread, NULL, run, log) == 0;
-    return log->sync.started ? SL_OK : SL_ERR_NOMEM;
+    return sl_job_start(&log->sync.job, log, sync_one);
 }
 
 void sl_log_sync_stop(sl_log *log)
 {
-    if (log->sync.started)
-        pthread_join(log->sync.thread, NULL);
+    sl_job_join(&log->sync.job);
 }
 
 /* Takes over what the other thread found out. True while it is busy. */
@@ -59,7 +37,7 @@ static bool collect(sl_log *log)
     bool busy;
 
     pthread_mutex_lock(&log->mutex);
-    busy = log->sync.wanted || log->sync.running;
+    busy = log->sync.job.wanted;
     if (log->sync.durable > log->durable)
         log->durable = log->sync.durable;
     if (log->sync.err != SL_OK)
@@ -71,10 +49,9 @@ static bool collect(sl_log *log)
 static void sync_there(sl_log *log)
 {
     pthread_mutex_lock(&log->mutex);
-    log->sync.wanted = true;
     log->sync.file = last_segment(log)->file;
     log->sync.target = log->written;
-    pthread_cond_broadcast(&log->wake);
+    sl_job_want(&log->sync.job);
     pthread_mutex_unlock(&log->mutex);
 }
 
@@ -126,8 +103,7 @@ void sl_log_poll(sl_log *log)
 sl_err sl_log_sync_now(sl_log *log)
 {
     pthread_mutex_lock(&log->mutex);
-    while (log->sync.wanted || log->sync.running)
-        pthread_cond_wait(&log->wake, &log->mutex);
+    sl_job_wait(&log->sync.job);
     pthread_mutex_unlock(&log->mutex);
     collect(log);
     if (log->err == SL_OK && log->durable < log->written)
