@@ -61,6 +61,22 @@ TEST(every_bit_of_a_frame_counts)
     EXPECT_OK(sl_frame_check(bytes, size, seed, &header));
 }
 
+TEST(the_records_of_a_frame_stand_in_sequence_and_fill_it)
+{
+    const uint32_t seed = sl_segment_seed(store, 3);
+    uint8_t bytes[256] = { 0 };
+    const size_t size = make_frame(bytes, seed);
+    sl_frame_header header = {
+        .bytes = (uint32_t)size, .record_count = 1, .first_position = 40, .durable_below = 39, .epoch = 7
+    };
+
+    sl_record_finish(bytes + 80, 42, SL_RECORD_STREAM, 12, seed); /* right in itself, but 41 should be here */
+    EXPECT_ERR(sl_frame_check(bytes, size, seed, &header), SL_ERR_CORRUPT);
+    make_frame(bytes, seed);
+    sl_frame_header_put(&header, seed, bytes); /* one record of the two: the rest of the frame is nobody's */
+    EXPECT_ERR(sl_frame_check(bytes, size, seed, &header), SL_ERR_CORRUPT);
+}
+
 TEST(a_frame_of_another_segment_or_store_is_no_frame)
 {
     uint8_t bytes[256] = { 0 };

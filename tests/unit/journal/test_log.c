@@ -180,6 +180,39 @@ TEST(a_power_cut_takes_nothing_that_was_durable_and_leaves_no_half_frame)
     }
 }
 
+/* The process dies here; what it wrote stays. */
+static void die(sim_disk *disk, sl_log *log)
+{
+    sim_disk_power_cut(disk,
+                       1); /* nothing changes any more; not settled, so a reader sees all that was written */
+    sl_log_close(log);
+}
+
+/* Behind the end stands a whole frame of the life before. The new life's first frame ends exactly where it begins and
+ * gives it the right position: only the epoch tells that it was never part of this log. */
+TEST(a_frame_that_an_earlier_life_left_behind_the_end_does_not_come_back)
+{
+    sim_disk *disk = sim_disk_new();
+    opened o = open_on(sim_disk_door(disk), 100);
+
+    EXPECT_OK(put(o.log, 1, 0, false)); /* as large as what the next life writes when it opens */
+    EXPECT_OK(put(o.log, 1, 16, false));
+    sl_log_turn(o.log);
+    die(disk, o.log);
+    sim_disk_flip(disk, "0000000000000001.seg", 4096 + 72 + 20, 0); /* the first of the two was torn */
+    o = open_on(sim_disk_door(disk), 100);
+    EXPECT_OK(o.err);
+    EXPECT(strstr(o.text, "Cut what a crash had left") != NULL);
+    EXPECT_EQ(sl_log_next(o.log), 3);
+    die(disk, o.log);
+    o = open_on(sim_disk_door(disk), 100);
+    EXPECT_OK(o.err);
+    EXPECT_EQ(sl_log_next(o.log), 4);
+    expect_events(o.log, 0);
+    sl_log_close(o.log);
+    sim_disk_free(disk);
+}
+
 static void fill(sim_disk *disk, int frames)
 {
     opened o = open_on(sim_disk_door(disk), 100);
