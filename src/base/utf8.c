@@ -57,9 +57,22 @@ size_t sl_utf8_first(sl_str text, uint32_t *ret_code)
     return form + 1;
 }
 
+/* Names are nearly always ASCII: eight bytes of that are one look. */
+static bool eight_are_ascii(const char *data)
+{
+    uint64_t eight;
+
+    memcpy(&eight, data, sizeof eight);
+    return (eight & UINT64_C(0x8080808080808080)) == 0;
+}
+
 bool sl_utf8_valid(sl_str text)
 {
     for (size_t at = 0; at < text.bytes;) {
+        if (text.bytes - at >= 8 && eight_are_ascii(text.data + at)) {
+            at += 8;
+            continue;
+        }
         uint32_t code;
         const size_t bytes = sl_utf8_first((sl_str){ text.data + at, text.bytes - at }, &code);
         if (bytes == 0)

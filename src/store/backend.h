@@ -17,6 +17,8 @@ typedef struct sl_store_ops { /* each as its namesake in store.h */
     void (*stream)(const sl_store *store, sl_str stream, sl_stream_info *ret_info);
     uint64_t (*end)(const sl_store *store);
     sl_err (*load)(sl_store *store, const sl_loader *loader);
+    sl_err (*scavenge)(sl_store *store, const sl_scavenge *how, sl_scavenged_fn *done,
+                       void *ctx); /* NULL: NOT_FOUND */
     const char *(*problem)(const sl_store *store);
     void (*close)(sl_store *store);
 } sl_store_ops;

@@ -125,7 +125,24 @@ const sl_stream *sl_directory_at(const sl_directory *directory, uint32_t id)
     return stream_at(directory, id);
 }
 
-static const sl_stream *find_hashed(const sl_directory *directory, sl_str name, uint64_t hash)
+uint64_t sl_directory_hash(const sl_directory *directory, sl_str name)
+{
+    return sl_hash(directory->seed, name.data, name.bytes);
+}
+
+void sl_directory_fetch(const sl_directory *directory, uint64_t hash)
+{
+    __builtin_prefetch(&directory->map.table[hash & directory->map.table_mask]);
+}
+
+const sl_stream *sl_directory_guess(const sl_directory *directory, uint64_t hash)
+{
+    const sl_map_node *const node = directory->map.table[hash & directory->map.table_mask];
+
+    return node == NULL ? NULL : SL_CONTAINER_OF(node, const sl_stream, node);
+}
+
+const sl_stream *sl_directory_find_hashed(const sl_directory *directory, sl_str name, uint64_t hash)
 {
     for (const sl_map_node *node = sl_map_find(&directory->map, hash); node != NULL;
          node = sl_map_next(node)) {
@@ -139,7 +156,7 @@ static const sl_stream *find_hashed(const sl_directory *directory, sl_str name, 
 
 const sl_stream *sl_directory_find(const sl_directory *directory, sl_str name)
 {
-    return find_hashed(directory, name, sl_hash(directory->seed, name.data, name.bytes));
+    return sl_directory_find_hashed(directory, name, sl_directory_hash(directory, name));
 }
 
 static bool is_tombstoned(const sl_stream *stream)
@@ -165,9 +182,8 @@ static const sl_stream *owner_of(const sl_directory *directory, sl_str name)
     return sl_metadata_owner(name, &owner) ? sl_directory_find(directory, owner) : NULL;
 }
 
-sl_known sl_directory_known(const sl_directory *directory, sl_str name)
+sl_known sl_directory_known(const sl_directory *directory, sl_str name, const sl_stream *stream)
 {
-    const sl_stream *const stream = sl_directory_find(directory, name);
     sl_known known = { .last = SL_REVISION_NONE };
 
     if (stream != NULL) {

@@ -65,6 +65,13 @@ void sl_directory_done(sl_directory *directory);
 /* NULL when there is none. */
 const sl_stream *sl_directory_find(const sl_directory *directory, sl_str name);
 
+/* The same in two steps, for whoever knows a while before what he will ask: what is fetched meanwhile need not be waited for.
+ * Guess: the stream, if nobody else has its hash; NULL: there is none. */
+uint64_t sl_directory_hash(const sl_directory *directory, sl_str name);
+const sl_stream *sl_directory_find_hashed(const sl_directory *directory, sl_str name, uint64_t hash);
+void sl_directory_fetch(const sl_directory *directory, uint64_t hash);
+const sl_stream *sl_directory_guess(const sl_directory *directory, uint64_t hash);
+
 /* id must be below directory->count. */
 const sl_stream *sl_directory_at(const sl_directory *directory, uint32_t id);
 
@@ -73,8 +80,8 @@ static inline sl_str sl_stream_name(const sl_stream *stream)
     return (sl_str){ stream->name, stream->name_bytes };
 }
 
-/* For the rules of store/verdict.h; right for any name, also of a stream that is not there. */
-sl_known sl_directory_known(const sl_directory *directory, sl_str name);
+/* For the rules of store/verdict.h; right for any name. stream: what sl_directory_find() gave for it, NULL too. */
+sl_known sl_directory_known(const sl_directory *directory, sl_str name, const sl_stream *stream);
 
 /* A metadata stream has the state of its stream once that is tombstoned. */
 sl_stream_state sl_directory_state(const sl_directory *directory, const sl_stream *stream);

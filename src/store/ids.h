@@ -17,18 +17,26 @@
 #include <stdint.h>
 
 enum {
-    SL_IDS_MAX = 128 * 1024 /* 72 bytes each, 9 MiB; KurrentDB spends 8. Unused pages cost nothing */
+    SL_IDS_MAX =
+        128 * 1024 /* 48 bytes each and 16 in the table, 8 MiB, as KurrentDB. Unused pages cost nothing */
 };
 
-typedef struct sl_ids_entry sl_ids_entry; /* in store/ids.c */
+typedef struct sl_ids_entry sl_ids_entry; /* both in store/ids.c */
+typedef struct sl_ids_slot sl_ids_slot;
 
 typedef struct sl_ids {
     const sl_alloc *alloc;
     sl_hash_seed seed;
-    sl_map map;
+    sl_ids_slot *table;
+    size_t table_mask;
     sl_ids_entry *ring;
     size_t ring_length;
     uint64_t oldest, next; /* counted over all time; what is remembered is [oldest, next) */
+    struct {
+        sl_uuid id;
+        uint32_t stream, hash;
+        bool missing;
+    } asked; /* what sl_ids_find() was asked last and did not find: it is usually added next */
 } sl_ids;
 
 typedef struct sl_ids_place {
@@ -45,7 +53,10 @@ void sl_ids_done(sl_ids *ids);
 void sl_ids_add(sl_ids *ids, uint32_t stream, sl_uuid id, sl_ids_place place);
 
 /* The newest event of the stream with this id. False: not remembered, *ret_place is untouched. */
-bool sl_ids_find(const sl_ids *ids, uint32_t stream, sl_uuid id, sl_ids_place *ret_place);
+bool sl_ids_find(sl_ids *ids, uint32_t stream, sl_uuid id, sl_ids_place *ret_place);
+
+/* This will be asked soon. */
+void sl_ids_fetch(const sl_ids *ids, uint32_t stream, sl_uuid id);
 
 /* A mark is the number of events added so far. Rolling back forgets what was added since; what had to make room for it
  * does not come back. */

@@ -13,6 +13,7 @@
 #include <cjson/cJSON.h>
 
 #include <assert.h>
+#include <pthread.h>
 
 enum {
     JSON_BYTES_MAX =
@@ -21,6 +22,9 @@ enum {
 
 #define REVISION_MAX_AS_DOUBLE 9223372036854775808.0 /* the nearest double to 2^63 - 1 */
 #define WHOLE_MAX              9007199254740992.0    /* 2^53: above it a double skips whole numbers */
+
+/* cJSON writes a global whenever it parses: the loop's thread does, and the one that seals segments. */
+static pthread_mutex_t parse_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static bool is_blank(char c)
 {
@@ -35,7 +39,9 @@ static cJSON *parse_object(sl_str json)
 
     if (json.bytes == 0 || json.bytes > JSON_BYTES_MAX)
         return NULL;
+    pthread_mutex_lock(&parse_mutex);
     root = cJSON_ParseWithLengthOpts(json.data, json.bytes, &end, 0);
+    pthread_mutex_unlock(&parse_mutex);
     while (root != NULL && end < json.data + json.bytes && is_blank(*end))
         end++;
     if (root != NULL && cJSON_IsObject(root) && end == json.data + json.bytes)

@@ -6,7 +6,7 @@
  * is no whole number or out of its bounds counts as not there; of two members with one name the last counts. Peers
  * write this text: it is bounded by SL_METADATA_BYTES_MAX, and its depth by the parser (1,000 levels).
  *
- * Not for two threads at once: cJSON keeps the place of its last error in a global. */
+ * Any thread. (cJSON keeps the place of its last error in a global, so texts are parsed one after the other.) */
 #ifndef SL_STORE_METADATA_H
 #define SL_STORE_METADATA_H
 

@@ -234,6 +234,11 @@ sl_err sl_store_load(sl_store *store, const sl_loader *loader)
     return store->ops->load(store, loader);
 }
 
+sl_err sl_store_scavenge(sl_store *store, const sl_scavenge *how, sl_scavenged_fn *done, void *ctx)
+{
+    return store->ops->scavenge == NULL ? SL_ERR_NOT_FOUND : store->ops->scavenge(store, how, done, ctx);
+}
+
 const char *sl_store_problem(const sl_store *store)
 {
     return store->ops->problem(store);

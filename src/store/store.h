@@ -3,7 +3,7 @@
  *      submit(batch) --> written in order --> durable --> done()        what is written
  *      read(...)     --> cursor --> next() --> views of events          what is read
  *
- * One sequence of records, one position for each, whatever it is about. A batch is one commit: all of it is there
+ * One sequence of records, one position for each, whatever it is about (a store may have records of its own). A batch is one commit: all of it is there
  * or nothing. The caller is one thread with a loop of its own: it submits what a turn brings, ends the turn with
  * sl_store_turn(), waits for sl_store_wait_fd() beside its sockets, and lets sl_store_poll() call back. No function
  * here waits for a disk or a database, except open, load and close.
@@ -243,8 +243,8 @@ typedef struct sl_loader {
     sl_err (*record)(void *ctx, uint64_t group, const sl_effect *record); /* in order, after its group */
 } sl_loader;
 
-/* Once, after open: every group that exists, with all that is needed to load it. Gives the first error of a
- * callback, or SL_ERR_CORRUPT, SL_ERR_IO. */
+/* Once, after open: every group that exists, with all that is needed to load it; groups may come mixed. Gives the first
+ * error of a callback, or SL_ERR_CORRUPT, SL_ERR_IO. */
 sl_err sl_store_load(sl_store *store, const sl_loader *loader);
 
 /* Lets the store ask a group for its state (sl_group_snapshot), so that older records can be forgotten. Called from
@@ -272,6 +272,57 @@ typedef enum sl_restart {
  *   SL_OK
  *   SL_ERR_NOMEM   it can only be closed now */
 sl_err sl_store_memory_restart(sl_store *store, sl_restart kind);
+
+/* Which part of a long opening is done: "index" while files that can be made anew are made anew. */
+typedef void sl_progress_fn(void *ctx, const char *what, uint64_t done, uint64_t total);
+
+typedef struct sl_journal_options {
+    const char *folder; /* made if it is not there */
+    bool sync_by_os;    /* durability "os": done() when the operating system has it */
+    uint64_t
+        segment_bytes; /* 0: SL_SEGMENT_BYTES; a multiple of 4096. SL_BATCH_BYTES_MAX must fit: tests only */
+    uint32_t inline_max; /* so many batches of a turn are synced in the caller's thread; 0: SL_INLINE_MAX */
+    sl_progress_fn *progress; /* NULL: nobody looks */
+    void *progress_ctx;
+} sl_journal_options;
+
+enum {
+    SL_SEGMENT_BYTES = 64 * 1024 * 1024,
+    SL_INLINE_MAX = 16, /* shared measurements, 1f: below this a second thread costs more than it gives */
+};
+
+/* The embedded store: docs/JOURNAL.md. `report` gets sentences on what was found (a torn end that was cut, files that were
+ * made anew), and with an error on what is wrong and what to do.
+ *   SL_OK
+ *   SL_ERR_LOCKED, SL_ERR_CORRUPT, SL_ERR_VERSION, SL_ERR_NO_SPACE, SL_ERR_IO, SL_ERR_NOMEM */
+sl_err sl_store_open_journal(const sl_store_setup *setup, const sl_journal_options *options, sl_text *report,
+                             sl_store **ret_store);
+
+/* --- space that comes back --- */
+
+/* What is hidden for good (by $maxCount, $maxAge, $tb, deletion) and old records of groups take room until they are
+ * scavenged. Positions never change, the last event of every stream stays, reads and writes go on meanwhile. */
+typedef struct sl_scavenge {
+    uint64_t now_ns; /* for $maxAge */
+    uint32_t
+        dead_share; /* in percent: segments of which so much is dead are rewritten; 0: all that have something dead */
+} sl_scavenge;
+
+typedef struct sl_scavenged {
+    sl_err err; /* SL_OK; else what it ended with: segments that were rewritten before are good */
+    uint64_t segments_seen, segments_rewritten;
+    uint64_t events_dropped, records_dropped; /* records: of any kind */
+    uint64_t bytes_freed;
+} sl_scavenged;
+
+typedef void sl_scavenged_fn(void *ctx, const sl_scavenged *result);
+
+/* Begins in the background; done() comes from sl_store_poll(), or from sl_store_close(), which ends it early.
+ *   SL_OK
+ *   SL_ERR_EXISTS       one is running
+ *   SL_ERR_NOT_FOUND    this store has nothing that could be scavenged (memory)
+ *   SL_ERR_NOMEM, SL_ERR_STORE_FAILED */
+sl_err sl_store_scavenge(sl_store *store, const sl_scavenge *how, sl_scavenged_fn *done, void *ctx);
 
 /* --- the rest --- */
 

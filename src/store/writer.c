@@ -9,10 +9,15 @@
 #include <assert.h>
 #include <string.h>
 
+enum {
+    AHEAD = 8 /* ops; a power of two */
+};
+
 typedef struct job {
     sl_writer *writer;
     const sl_writer_out *out;
-    uint64_t bytes; /* of the batch, with what nobody sent */
+    uint64_t bytes;         /* of the batch, with what nobody sent */
+    uint64_t hashes[AHEAD]; /* of the streams of the appends that come next, by their number */
 } job;
 
 sl_err sl_writer_init(sl_writer *writer, const sl_alloc *alloc, sl_hash_seed seed)
@@ -197,10 +202,10 @@ static sl_err at(void *ctx, uint64_t revision, sl_seen *ret_seen)
     return err;
 }
 
-static sl_verdict judge_append(job *j, const sl_op *op)
+/* stream: NULL when it is not there yet. */
+static sl_verdict judge_append(job *j, const sl_op *op, const sl_stream *stream)
 {
-    const sl_stream *const stream = sl_directory_find(&j->writer->directory, op->append.stream);
-    const sl_known known = sl_directory_known(&j->writer->directory, op->append.stream);
+    const sl_known known = sl_directory_known(&j->writer->directory, op->append.stream, stream);
     asked about = { j, stream == NULL ? SL_STREAM_NO_ID : stream->id };
     const sl_lookup lookup = { &about, recent, at };
 
@@ -226,15 +231,17 @@ static bool revives(const job *j, uint32_t stream, uint32_t *ret_id)
     return owner->keep.truncate_before == SL_REVISION_MAX;
 }
 
-static sl_err write_append(job *j, const sl_op *op, uint64_t first, sl_op_result *result)
+/* found: NULL when it is not there yet. */
+static sl_err write_append(job *j, const sl_op *op, const sl_stream *found, uint64_t first,
+                           sl_op_result *result)
 {
     const sl_event_in *const last = &op->append.events[op->append.event_count - 1];
     const uint64_t last_revision = first + op->append.event_count - 1;
-    uint32_t stream, revived;
+    uint32_t stream = found == NULL ? SL_STREAM_NO_ID : found->id;
+    uint32_t revived;
     bool revive;
-    sl_err err;
+    sl_err err = found != NULL ? SL_OK : sl_directory_add(&j->writer->directory, op->append.stream, &stream);
 
-    err = sl_directory_add(&j->writer->directory, op->append.stream, &stream);
     if (err != SL_OK)
         return err;
     revive = revives(j, stream, &revived);
@@ -254,9 +261,10 @@ static sl_err refuse(const sl_verdict *verdict, sl_op_result *result)
     return verdict->err;
 }
 
-static sl_err append(job *j, const sl_op *op, sl_op_result *result)
+static sl_err append(job *j, const sl_op *op, uint64_t hash, sl_op_result *result)
 {
-    const sl_verdict verdict = judge_append(j, op);
+    const sl_stream *const stream = sl_directory_find_hashed(&j->writer->directory, op->append.stream, hash);
+    const sl_verdict verdict = judge_append(j, op, stream);
 
     if (verdict.kind == SL_VERDICT_REFUSED)
         return refuse(&verdict, result);
@@ -266,14 +274,21 @@ static sl_err append(job *j, const sl_op *op, sl_op_result *result)
         return SL_OK;
     }
     if (op->append.event_count > 0)
-        return write_append(j, op, verdict.revision, result);
+        return write_append(j, op, stream, verdict.revision, result);
     *result = (sl_op_result){ .revision = verdict.revision - 1, .position = j->writer->next_position - 1 };
     return SL_OK;
 }
 
+static sl_known known_of(const job *j, sl_str name)
+{
+    const sl_directory *const directory = &j->writer->directory;
+
+    return sl_directory_known(directory, name, sl_directory_find(directory, name));
+}
+
 static sl_err soft_delete(job *j, const sl_op *op, sl_op_result *result)
 {
-    const sl_known known = sl_directory_known(&j->writer->directory, op->remove.stream);
+    const sl_known known = known_of(j, op->remove.stream);
     const sl_verdict verdict = sl_verdict_delete(&known, op->remove.expected);
     sl_err err;
 
@@ -287,7 +302,7 @@ static sl_err soft_delete(job *j, const sl_op *op, sl_op_result *result)
 
 static sl_err tombstone(job *j, const sl_op *op, sl_op_result *result)
 {
-    const sl_known known = sl_directory_known(&j->writer->directory, op->remove.stream);
+    const sl_known known = known_of(j, op->remove.stream);
     const sl_verdict verdict = sl_verdict_tombstone(&known, op->remove.expected);
     const sl_event_in in = { .id = op->remove.id,
                              .type = SL_STR("$streamDeleted"),
@@ -313,10 +328,43 @@ static sl_err group(job *j, const sl_op *op, sl_op_result *result)
     return err;
 }
 
-static sl_err carry_out(job *j, const sl_op *op, sl_op_result *result)
+/* --- a batch --- */
+
+/* A large batch touches many streams, which are in memory but not in the cache. What the next ops will need is fetched while
+ * the ones before them are carried out: first where the stream is found, then the stream, then where its ids are. */
+static void look_ahead(job *j, const sl_batch *batch, uint32_t i)
+{
+    const sl_directory *const directory = &j->writer->directory;
+    const sl_op *const far = i + 6 < batch->op_count ? &batch->ops[i + 6] : NULL;
+    const sl_op *const near = i + 1 < batch->op_count ? &batch->ops[i + 1] : NULL;
+
+    if (far != NULL && far->kind == SL_OP_APPEND) {
+        j->hashes[(i + 6) % AHEAD] = sl_directory_hash(directory, far->append.stream);
+        sl_directory_fetch(directory, j->hashes[(i + 6) % AHEAD]);
+    }
+    if (i + 3 < batch->op_count && batch->ops[i + 3].kind == SL_OP_APPEND)
+        __builtin_prefetch(sl_directory_guess(directory, j->hashes[(i + 3) % AHEAD]));
+    if (near != NULL && near->kind == SL_OP_APPEND && near->append.event_count > 0) {
+        const sl_stream *const stream = sl_directory_guess(directory, j->hashes[(i + 1) % AHEAD]);
+
+        if (stream == NULL)
+            return;
+        __builtin_prefetch(stream->name);
+        sl_ids_fetch(&j->writer->ids, stream->id, near->append.events[0].id);
+    }
+}
+
+static void look_at_first(job *j, const sl_batch *batch)
+{
+    for (uint32_t i = 0; i < 6 && i < batch->op_count; i++)
+        if (batch->ops[i].kind == SL_OP_APPEND)
+            j->hashes[i] = sl_directory_hash(&j->writer->directory, batch->ops[i].append.stream);
+}
+
+static sl_err carry_out(job *j, const sl_op *op, uint64_t hash, sl_op_result *result)
 {
     switch (op->kind) {
-    case SL_OP_APPEND: return append(j, op, result);
+    case SL_OP_APPEND: return append(j, op, hash, result);
     case SL_OP_DELETE: return soft_delete(j, op, result);
     case SL_OP_TOMBSTONE: return tombstone(j, op, result);
     case SL_OP_GROUP_CREATE:
@@ -352,8 +400,10 @@ sl_err sl_writer_take(sl_writer *writer, const sl_batch *batch, const sl_writer_
     sl_err err = SL_OK;
 
     memset(results, 0, batch->op_count * sizeof *results);
+    look_at_first(&j, batch);
     for (uint32_t i = 0; i < batch->op_count && err == SL_OK; i++) {
-        err = carry_out(&j, &batch->ops[i], &results[i]);
+        look_ahead(&j, batch, i);
+        err = carry_out(&j, &batch->ops[i], j.hashes[i % AHEAD], &results[i]);
         if (err != SL_OK)
             *ret_failed_op = i;
     }

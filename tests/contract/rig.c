@@ -2,15 +2,31 @@
 #include "rig.h"
 
 #include "base/cleanup.h"
+#include "store/faulty/faulty.h"
 
+#include <dirent.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* --- the backends --- */
 
 static const sl_store_setup setup = { .alloc = &sl_alloc_default, .seed = { 7, 11 } };
+
+/* Small segments, so that filling one, its index and its roll take part in the tests; or those of a server. */
+static sl_journal_options options_of(const rig *r)
+{
+    return (sl_journal_options){ .segment_bytes = r->is_large ? 0 : 256 * 1024 };
+}
+
+static sl_err opened(sl_err err, const sl_text *report)
+{
+    if (err != SL_OK)
+        fail_msg("the store did not open: %s", report->data);
+    return err;
+}
 
 static sl_err memory_open(rig *r)
 {
@@ -27,19 +43,117 @@ static void memory_close(rig *r)
     sl_store_close(r->store);
 }
 
+static sl_err folder_open_again(rig *r)
+{
+    sl_journal_options options = options_of(r);
+    char words[1024];
+    sl_text report;
+
+    sl_text_init(&report, words, sizeof words);
+    options.folder = r->own;
+    return opened(sl_store_open_journal(&setup, &options, &report, &r->store), &report);
+}
+
+static sl_err folder_open(rig *r)
+{
+    const char *const parent = getenv("TMPDIR");
+    char *const path = malloc(256);
+
+    snprintf(path, 256, "%s/sluice-contract-XXXXXX", parent == NULL ? P_tmpdir : parent);
+    EXPECT(mkdtemp(path) != NULL);
+    r->own = path;
+    return folder_open_again(r);
+}
+
+/* An orderly end: a process cannot kill itself and go on, and the lock of the folder lives as long as it does. What a kill
+ * leaves is tested by the row `faulty`, and on a real folder by tests/faults. */
+static sl_err folder_restart(rig *r, sl_restart kind)
+{
+    (void)kind;
+    sl_store_close(r->store);
+    return folder_open_again(r);
+}
+
+static void remove_folder(const char *path)
+{
+    DIR *const folder = opendir(path);
+    struct dirent *entry;
+
+    EXPECT(folder != NULL);
+    while ((entry = readdir(folder)) != NULL)
+        if (entry->d_name[0] != '.')
+            EXPECT_EQ(unlinkat(dirfd(folder), entry->d_name, 0), 0);
+    closedir(folder);
+    EXPECT_EQ(rmdir(path), 0);
+}
+
+static void folder_close(rig *r)
+{
+    sl_store_close(r->store);
+    remove_folder(r->own);
+    free(r->own);
+}
+
+static sl_err faulty_open_again(rig *r)
+{
+    const sl_journal_options options = options_of(r);
+    char words[1024];
+    sl_text report;
+
+    sl_text_init(&report, words, sizeof words);
+    return opened(sl_store_open_faulty(&setup, &options, r->own, &report, &r->store), &report);
+}
+
+static sl_err faulty_open(rig *r)
+{
+    r->own = sl_faulty_new();
+    return faulty_open_again(r);
+}
+
+/* Nothing that was not synced survives a power cut here: the tests say exactly what is left. Any subset of it is what
+ * tests/faults lets survive. */
+static sl_err faulty_restart(rig *r, sl_restart kind)
+{
+    if (kind == SL_RESTART_KILLED)
+        sl_faulty_kill(r->own);
+    else
+        sl_faulty_power_cut(r->own, 0);
+    sl_store_close(r->store); /* a dead one: it can not change anything any more */
+    sl_faulty_settle(r->own);
+    return faulty_open_again(r);
+}
+
+static void faulty_close(rig *r)
+{
+    sl_store_close(r->store);
+    sl_faulty_free(r->own);
+}
+
 const backend backends[] = {
     { "memory", true, memory_open, memory_restart, memory_close },
+    { "journal", false, folder_open, folder_restart, folder_close },
+    { "faulty", true, faulty_open, faulty_restart, faulty_close },
 };
 const size_t backend_count = SL_COUNT_OF(backends);
 const backend *backend_now = &backends[0];
 
-rig rig_open(void)
+static rig open_with(bool is_large)
 {
-    rig r = { 0 };
+    rig r = { .is_large = is_large };
 
     EXPECT_OK(backend_now->open(&r));
     EXPECT_STR(sl_store_problem(r.store), "");
     return r;
+}
+
+rig rig_open(void)
+{
+    return open_with(false);
+}
+
+rig rig_open_large(void)
+{
+    return open_with(true);
 }
 
 void rig_close(rig *r)
@@ -151,6 +265,26 @@ static void wait_once(rig *r)
     if (poll(&waiting, 1, 10 * 1000) != 1)
         fail_msg("nothing happened within ten seconds");
     sl_store_poll(r->store);
+}
+
+void pass_time(rig *r)
+{
+    sl_store_turn(r->store);
+    wait_once(r);
+}
+
+void fill_segment(rig *r)
+{
+    static char data[64 * 1024];
+    sl_event_in e = event(800000);
+    const sl_op op = append_op("filling", ANY, &e, 1);
+
+    e.type = SL_STR("filler");
+    e.data = (sl_str){ data, sizeof data };
+    for (uint64_t i = 0; i < 8; i++) {
+        e.id = id_of(800000 + i);
+        EXPECT_OK(commit(r, &op, 1).err);
+    }
 }
 
 void wait_for(rig *r, uint64_t done_count)

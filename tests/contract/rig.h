@@ -13,6 +13,7 @@
 typedef struct rig {
     sl_store *store;
     void *own;              /* of the backend: a folder, a disk */
+    bool is_large;          /* as rig_open_large() made it */
     uint64_t done_count;    /* answers so far */
     uint64_t commit_count;  /* calls of the commit listener */
     uint64_t committed_end; /* what it was told last */
@@ -30,7 +31,10 @@ extern const backend backends[];
 extern const size_t backend_count;
 extern const backend *backend_now; /* set by main.c before each test */
 
+/* Where something has a size, it is small, so that borders are met; a batch of some 100 KB fits. Large: every batch that
+ * the contract allows fits. */
 rig rig_open(void);
+rig rig_open_large(void);
 void rig_close(rig *r);
 
 /* False when the backend cannot do it: nothing happened. */
@@ -77,6 +81,12 @@ sl_err submit(rig *r, const sl_op *ops, uint32_t op_count, sl_durability durabil
 
 /* Waits until the rig has so many answers, as a loop would: for the descriptor, then polling. */
 void wait_for(rig *r, uint64_t done_count);
+
+/* A turn of a loop with nothing to do: waits for the descriptor, then polls. */
+void pass_time(rig *r);
+
+/* Appends to the stream "filling" until whatever was written before stands in a segment that is full. */
+void fill_segment(rig *r);
 
 /* Submits, ends the turn, waits for the answer. */
 answer commit(rig *r, const sl_op *ops, uint32_t op_count);

@@ -284,18 +284,21 @@ TEST(what_was_answered_survives_a_power_cut_and_what_was_only_submitted_does_not
     const sl_event_in e[] = { event(10), event(11) };
     const sl_op ops[] = { append_op("s", ANY, &e[0], 1), append_op("t", ANY, &e[1], 1) };
     answer a, b;
+    uint64_t last;
 
     append(&r, "s", ANY, 1, 2);
     EXPECT_OK(submit(&r, &ops[0], 1, SL_DURABLE_SYNC, &a));
-    sl_store_turn(r.store); /* written, the sync has begun */
+    sl_store_turn(r.store); /* written, the sync has begun, and may be over already */
     EXPECT_OK(submit(&r, &ops[1], 1, SL_DURABLE_SYNC, &b));
     if (!rig_restart(&r, SL_RESTART_POWER_CUT)) {
         rig_close(&r);
         skip();
     }
-    expect_stream(&r, "s", 0, 1);
+    last = info_of(&r, "s").revision;
+    EXPECT(last == 1 || last == 2);
+    expect_stream(&r, "s", 0, last);
     EXPECT_EQ(info_of(&r, "t").state, SL_STREAM_MISSING);
-    expect_written(append(&r, "s", EXACT(1), 10, 1), 2);
+    expect_written(append(&r, "s", EXACT(last), 12, 1), last + 1);
     rig_close(&r);
 }
 
@@ -319,7 +322,7 @@ TEST(too_much_that_waits_is_refused_until_answers_came)
 {
     static char data[4 * 1024 * 1024];
     answer answers[32];
-    rig r = rig_open();
+    rig r = rig_open_large();
     size_t taken = 0;
     sl_err err = SL_OK;
 

@@ -32,12 +32,20 @@ static sl_err load_group(void *ctx, uint64_t group, sl_str definition)
     return l->fail_with;
 }
 
+static bool is_loaded(const loaded *l, uint64_t group)
+{
+    for (uint32_t i = 0; i < l->group_count; i++)
+        if (l->groups[i] == group)
+            return true;
+    return false;
+}
+
 static sl_err load_record(void *ctx, uint64_t group, const sl_effect *record)
 {
     loaded *const l = ctx;
 
     EXPECT(l->record_count < LOADED_MAX && record->kind == SL_EFFECT_EPOCH);
-    EXPECT(l->group_count > 0 && l->groups[l->group_count - 1] == group); /* right after its group */
+    EXPECT(is_loaded(l, group)); /* its group came before */
     l->records[l->record_count].group = group;
     l->records[l->record_count++].epoch = record->epoch.epoch;
     return SL_OK;

@@ -152,7 +152,7 @@ TEST(other_ops_are_checked)
 
 TEST(an_event_may_be_as_large_as_the_limit_and_no_larger)
 {
-    rig r = rig_open();
+    rig r = rig_open_large();
     const char *const data = long_text(SL_EVENT_BYTES_MAX + 1);
     const sl_read how = { .stream = SL_STR("s") };
     sl_event_in e = event(1);
@@ -194,7 +194,7 @@ TEST(metadata_has_a_limit_of_its_own)
 
 TEST(a_batch_may_be_as_large_as_the_limit_and_no_larger)
 {
-    rig r = rig_open();
+    rig r = rig_open_large();
     const char *const data = long_text(SL_EVENT_BYTES_MAX);
     const size_t heads = 3 * SL_RECORD_HEAD_BYTES + strlen("s") + strlen("type-1") + strlen("type-2");
     sl_event_in e[] = { event(1), event(2) };
@@ -212,7 +212,7 @@ TEST(a_batch_may_be_as_large_as_the_limit_and_no_larger)
 
 TEST(a_batch_has_a_limit_of_ops)
 {
-    rig r = rig_open();
+    rig r = rig_open_large();
     sl_op *const ops = calloc(SL_BATCH_OPS_MAX + 1, sizeof *ops);
     sl_event_in e = event(1);
 
@@ -234,7 +234,7 @@ TEST(reviving_many_streams_with_large_metadata_is_refused_as_a_whole)
     };
     static char json[SL_METADATA_BYTES_MAX], names[STREAMS][16];
     static sl_op ops[STREAMS];
-    rig r = rig_open();
+    rig r = rig_open_large();
     sl_event_in e = event(1);
 
     snprintf(json, sizeof json, "{\"$tb\":9223372036854775807,\"x\":\"%.*s\"}", SL_METADATA_BYTES_MAX - 100,

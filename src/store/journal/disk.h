@@ -1,7 +1,7 @@
 /* store/journal/disk.h — the one place where the journal meets the operating system.
  *
- * A folder of files with few verbs, behind a table, so that a simulated disk (tests/sim: power cuts, torn pages, full
- * disks, errors at every call) runs the very same journal. All functions may be called from any thread; one file is
+ * A folder of files with few verbs, behind a table, so that a simulated disk (store/faulty: power cuts, torn pages,
+ * full disks, errors at every call) runs the very same journal. All functions may be called from any thread; one file is
  * written by one thread at a time. Nothing here retries a failed sync, and nothing above may. */
 #ifndef SL_STORE_JOURNAL_DISK_H
 #define SL_STORE_JOURNAL_DISK_H
@@ -23,7 +23,7 @@ typedef struct sl_disk_ops {
     sl_err (*list)(sl_disk *disk, sl_name_fn *fn, void *ctx);
 
     /* For reading and writing. create: it must not exist, and is filled with `bytes` zero bytes that are on the disk
-     * when this returns (SL_ERR_NO_SPACE); otherwise SL_ERR_NOT_FOUND when it is not there. */
+     * when this returns (SL_ERR_NO_SPACE), with 0 it grows as it is written; open: SL_ERR_NOT_FOUND. */
     sl_err (*open)(sl_disk *disk, const char *name, sl_file **ret_file);
     sl_err (*create)(sl_disk *disk, const char *name, uint64_t bytes, sl_file **ret_file);
     void (*close)(sl_file *file);
@@ -34,11 +34,13 @@ typedef struct sl_disk_ops {
     sl_err (*read)(sl_file *file, uint64_t offset, void *data, size_t bytes);
     sl_err (*sync)(sl_file *file);
 
-    /* The whole file, read-only; what is written later shows up in it. Lasts until the file is closed. */
-    sl_err (*map)(sl_file *file, const uint8_t **ret_bytes);
+    /* Only if that needs no waiting, else SL_ERR_AGAIN. (Nothing is mapped: a page that is not there would stop the loop,
+     * and one that the disk cannot read would kill the process.) */
+    sl_err (*read_now)(sl_file *file, uint64_t offset, void *data, size_t bytes);
 
-    sl_err (*rename)(sl_disk *disk, const char *from, const char *to); /* durable when it returns */
-    sl_err (*remove)(sl_disk *disk, const char *name);                 /* the same */
+    sl_err (*rename)(sl_disk *disk, const char *from,
+                     const char *to);                  /* over what is there; durable when it returns */
+    sl_err (*remove)(sl_disk *disk, const char *name); /* the same */
     void (*free)(sl_disk *disk);
 } sl_disk_ops;
 
@@ -52,5 +54,9 @@ struct sl_file {
 
 /* A folder of the file system; it is made if it is not there. SL_ERR_IO with errno set, SL_ERR_NOMEM. */
 sl_err sl_disk_open_folder(const char *path, sl_disk **ret_disk);
+
+/* The same only for reading, also while a server uses it: nothing is made, locked or changed; what would do so gives
+ * SL_ERR_IO. SL_ERR_NOT_FOUND, SL_ERR_IO with errno set, SL_ERR_NOMEM. */
+sl_err sl_disk_open_folder_to_read(const char *path, sl_disk **ret_disk);
 
 #endif

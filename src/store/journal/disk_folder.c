@@ -10,20 +10,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 typedef struct folder {
     sl_disk base;
     int fd, lock_fd;
+    int access; /* O_RDWR or O_RDONLY: how files are opened */
 } folder;
 
 typedef struct folder_file {
     sl_file base;
     int fd;
     uint64_t bytes;
-    void *map;
 } folder_file;
 
 enum {
@@ -91,8 +91,6 @@ static void file_close(sl_file *file)
 {
     folder_file *const f = file_of(file);
 
-    if (f->map != NULL)
-        munmap(f->map, f->bytes);
     if (f->fd >= 0)
         close(f->fd);
     free(f);
@@ -106,7 +104,7 @@ static sl_err open_with(sl_disk *disk, const char *name, int flags, folder_file 
     if (f == NULL)
         return SL_ERR_NOMEM;
     *f = (folder_file){ .base = { .disk = disk } };
-    f->fd = openat(folder_of(disk)->fd, name, flags | O_RDWR | O_CLOEXEC, 0600);
+    f->fd = openat(folder_of(disk)->fd, name, flags | folder_of(disk)->access | O_CLOEXEC, 0600);
     if (f->fd < 0 || fstat(f->fd, &status) < 0) {
         const sl_err err = error_of(errno);
         file_close(&f->base);
@@ -141,6 +139,8 @@ static sl_err file_write(sl_file *file, uint64_t offset, const void *data, size_
         offset += (uint64_t)n;
         bytes -= (size_t)n;
     }
+    if (offset > file_of(file)->bytes)
+        file_of(file)->bytes = offset;
     return SL_OK;
 }
 
@@ -159,6 +159,16 @@ static sl_err file_read(sl_file *file, uint64_t offset, void *data, size_t bytes
         bytes -= (size_t)n;
     }
     return SL_OK;
+}
+
+/* A page that is not in memory gives EAGAIN or a shorter count; a file system that does not know the flag EOPNOTSUPP. All
+ * of that is for whoever may wait. */
+static sl_err file_read_now(sl_file *file, uint64_t offset, void *data, size_t bytes)
+{
+    const struct iovec part = { data, bytes };
+    const ssize_t n = preadv2(file_of(file)->fd, &part, 1, (off_t)offset, RWF_NOWAIT);
+
+    return n == (ssize_t)bytes ? SL_OK : SL_ERR_AGAIN;
 }
 
 static sl_err file_sync(sl_file *file)
@@ -213,20 +223,6 @@ static uint64_t file_size(sl_file *file)
     return file_of(file)->bytes;
 }
 
-static sl_err file_map(sl_file *file, const uint8_t **ret_bytes)
-{
-    folder_file *const f = file_of(file);
-
-    if (f->map == NULL) {
-        void *const map = mmap(NULL, f->bytes, PROT_READ, MAP_SHARED, f->fd, 0);
-        if (map == MAP_FAILED)
-            return error_of(errno);
-        f->map = map;
-    }
-    *ret_bytes = f->map;
-    return SL_OK;
-}
-
 static sl_err folder_rename(sl_disk *disk, const char *from, const char *to)
 {
     const int fd = folder_of(disk)->fd;
@@ -259,8 +255,8 @@ static const sl_disk_ops folder_ops = {
     .size = file_size,
     .write = file_write,
     .read = file_read,
+    .read_now = file_read_now,
     .sync = file_sync,
-    .map = file_map,
     .rename = folder_rename,
     .remove = folder_remove,
     .free = folder_free,
@@ -272,12 +268,88 @@ sl_err sl_disk_open_folder(const char *path, sl_disk **ret_disk)
 
     if (f == NULL)
         return SL_ERR_NOMEM;
-    *f = (folder){ .base = { .ops = &folder_ops }, .lock_fd = -1 };
+    *f = (folder){ .base = { .ops = &folder_ops }, .lock_fd = -1, .access = O_RDWR };
     (void)mkdir(path, 0700); /* if this fails, the next line says why */
     f->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (f->fd < 0) {
         folder_free(&f->base);
         return SL_ERR_IO;
+    }
+    *ret_disk = &f->base;
+    return SL_OK;
+}
+
+/* --- only to read --- */
+
+static sl_err refuse_lock(sl_disk *disk, uint64_t *ret_pid)
+{
+    (void)disk;
+    (void)ret_pid;
+    return SL_ERR_IO;
+}
+
+static sl_err refuse_create(sl_disk *disk, const char *name, uint64_t bytes, sl_file **ret_file)
+{
+    (void)disk;
+    (void)name;
+    (void)bytes;
+    (void)ret_file;
+    return SL_ERR_IO;
+}
+
+static sl_err refuse_write(sl_file *file, uint64_t offset, const void *data, size_t bytes)
+{
+    (void)file;
+    (void)offset;
+    (void)data;
+    (void)bytes;
+    return SL_ERR_IO;
+}
+
+static sl_err refuse_rename(sl_disk *disk, const char *from, const char *to)
+{
+    (void)disk;
+    (void)from;
+    (void)to;
+    return SL_ERR_IO;
+}
+
+static sl_err refuse_remove(sl_disk *disk, const char *name)
+{
+    (void)disk;
+    (void)name;
+    return SL_ERR_IO;
+}
+
+static const sl_disk_ops reading_ops = {
+    .lock = refuse_lock,
+    .list = folder_list,
+    .open = file_open,
+    .create = refuse_create,
+    .close = file_close,
+    .size = file_size,
+    .write = refuse_write,
+    .read = file_read,
+    .read_now = file_read_now,
+    .sync = file_sync,
+    .rename = refuse_rename,
+    .remove = refuse_remove,
+    .free = folder_free,
+};
+
+sl_err sl_disk_open_folder_to_read(const char *path, sl_disk **ret_disk)
+{
+    folder *const f = malloc(sizeof *f);
+
+    if (f == NULL)
+        return SL_ERR_NOMEM;
+    *f = (folder){ .base = { .ops = &reading_ops }, .lock_fd = -1, .access = O_RDONLY };
+    f->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (f->fd < 0) {
+        const int number = errno;
+        folder_free(&f->base);
+        errno = number;
+        return error_of(number);
     }
     *ret_disk = &f->base;
     return SL_OK;

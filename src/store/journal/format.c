@@ -10,12 +10,16 @@ static const char segment_magic[8] = { 'S', 'l', 'u', 'i', 'c', 'e', 'J', '\n' }
 
 #define FRAME_MAGIC UINT32_C(0x4d524c53) /* "SLRM" */
 
-enum { /* segment header */
-    SEGMENT_VERSION = 8,
+enum {                   /* segment header */
+    SEGMENT_VERSION = 8, /* then four zeros */
     SEGMENT_NUMBER = 16,
     SEGMENT_BYTES = 24,
     SEGMENT_STORE = 32,
-    SEGMENT_CRC = 48,
+    SEGMENT_REWRITES = 48,
+    SEGMENT_FIRST = 56,
+    SEGMENT_END = 64,
+    SEGMENT_GROUPS_FROM = 72,
+    SEGMENT_CRC = 80,
 };
 
 enum { /* frame header */
@@ -25,9 +29,10 @@ enum { /* frame header */
     FRAME_DURABLE = 16,
     FRAME_EPOCH = 24,
     FRAME_COUNT = 32,
-    FRAME_ZERO = 36, /* eight bytes for later */
+    FRAME_FLAGS = 36, /* then four zeros */
     FRAME_CRC = 44,
 };
+#define FRAME_SPARSE UINT32_C(1)
 static_assert(FRAME_CRC + 4 == SL_FRAME_HEADER_BYTES, "the checksum ends the header");
 
 enum {              /* record header */
@@ -38,39 +43,6 @@ enum {              /* record header */
     RECORD_KIND = 20, /* one byte, three zeros */
 };
 static_assert(RECORD_KIND + 4 == SL_RECORD_HEADER_BYTES, "the payload follows");
-
-void sl_put_u16(uint8_t *at, uint16_t value)
-{
-    at[0] = (uint8_t)value;
-    at[1] = (uint8_t)(value >> 8);
-}
-
-void sl_put_u32(uint8_t *at, uint32_t value)
-{
-    sl_put_u16(at, (uint16_t)value);
-    sl_put_u16(at + 2, (uint16_t)(value >> 16));
-}
-
-void sl_put_u64(uint8_t *at, uint64_t value)
-{
-    sl_put_u32(at, (uint32_t)value);
-    sl_put_u32(at + 4, (uint32_t)(value >> 32));
-}
-
-uint16_t sl_get_u16(const uint8_t *at)
-{
-    return (uint16_t)(at[0] | at[1] << 8);
-}
-
-uint32_t sl_get_u32(const uint8_t *at)
-{
-    return sl_get_u16(at) | (uint32_t)sl_get_u16(at + 2) << 16;
-}
-
-uint64_t sl_get_u64(const uint8_t *at)
-{
-    return sl_get_u32(at) | (uint64_t)sl_get_u32(at + 4) << 32;
-}
 
 uint32_t sl_segment_seed(sl_uuid store, uint64_t number)
 {
@@ -88,6 +60,10 @@ void sl_segment_header_put(const sl_segment_header *header, uint8_t block[SL_SEG
     sl_put_u64(block + SEGMENT_NUMBER, header->number);
     sl_put_u64(block + SEGMENT_BYTES, header->segment_bytes);
     memcpy(block + SEGMENT_STORE, header->store.bytes, sizeof header->store.bytes);
+    sl_put_u64(block + SEGMENT_REWRITES, header->rewrites);
+    sl_put_u64(block + SEGMENT_FIRST, header->first);
+    sl_put_u64(block + SEGMENT_END, header->end);
+    sl_put_u64(block + SEGMENT_GROUPS_FROM, header->groups_from);
     sl_put_u32(block + SEGMENT_CRC, sl_crc32c(0, block, SEGMENT_CRC));
 }
 
@@ -99,7 +75,11 @@ sl_err sl_segment_header_get(const uint8_t block[SL_SEGMENT_HEADER_BYTES], sl_se
         return SL_ERR_CORRUPT;
     *ret_header = (sl_segment_header){ .version = sl_get_u32(block + SEGMENT_VERSION),
                                        .number = sl_get_u64(block + SEGMENT_NUMBER),
-                                       .segment_bytes = sl_get_u64(block + SEGMENT_BYTES) };
+                                       .segment_bytes = sl_get_u64(block + SEGMENT_BYTES),
+                                       .rewrites = sl_get_u64(block + SEGMENT_REWRITES),
+                                       .first = sl_get_u64(block + SEGMENT_FIRST),
+                                       .end = sl_get_u64(block + SEGMENT_END),
+                                       .groups_from = sl_get_u64(block + SEGMENT_GROUPS_FROM) };
     memcpy(ret_header->store.bytes, block + SEGMENT_STORE, sizeof ret_header->store.bytes);
     return ret_header->version == SL_JOURNAL_VERSION ? SL_OK : SL_ERR_VERSION;
 }
@@ -113,6 +93,7 @@ void sl_frame_header_put(const sl_frame_header *header, uint32_t seed, uint8_t *
     sl_put_u64(at + FRAME_DURABLE, header->durable_below);
     sl_put_u64(at + FRAME_EPOCH, header->epoch);
     sl_put_u32(at + FRAME_COUNT, header->record_count);
+    sl_put_u32(at + FRAME_FLAGS, header->sparse ? FRAME_SPARSE : 0);
     sl_put_u32(at + FRAME_CRC, sl_crc32c(seed, at, FRAME_CRC));
 }
 
@@ -126,8 +107,9 @@ sl_err sl_frame_header_get(const uint8_t *at, size_t bytes_left, uint32_t seed, 
                                      .record_count = sl_get_u32(at + FRAME_COUNT),
                                      .first_position = sl_get_u64(at + FRAME_FIRST),
                                      .durable_below = sl_get_u64(at + FRAME_DURABLE),
-                                     .epoch = sl_get_u64(at + FRAME_EPOCH) };
-    return SL_OK;
+                                     .epoch = sl_get_u64(at + FRAME_EPOCH),
+                                     .sparse = sl_get_u32(at + FRAME_FLAGS) == FRAME_SPARSE };
+    return sl_get_u32(at + FRAME_FLAGS) <= FRAME_SPARSE ? SL_OK : SL_ERR_CORRUPT;
 }
 
 size_t sl_record_finish(uint8_t *at, uint64_t position, uint8_t kind, uint32_t payload_bytes, uint32_t seed)
@@ -143,45 +125,59 @@ size_t sl_record_finish(uint8_t *at, uint64_t position, uint8_t kind, uint32_t p
     return bytes;
 }
 
+sl_record_view sl_record_peek(const uint8_t *at)
+{
+    return (sl_record_view){ .position = sl_get_u64(at + RECORD_POSITION),
+                             .kind = at[RECORD_KIND],
+                             .payload = at + SL_RECORD_HEADER_BYTES,
+                             .payload_bytes = sl_get_u32(at + RECORD_PAYLOAD_BYTES),
+                             .bytes = sl_get_u32(at + RECORD_BYTES) };
+}
+
 sl_err sl_record_get(const uint8_t *at, size_t bytes_left, uint32_t seed, sl_record_view *ret_view)
 {
-    uint32_t bytes, payload_bytes;
+    sl_record_view view;
 
     if (bytes_left < SL_RECORD_HEADER_BYTES)
         return SL_ERR_CORRUPT;
-    bytes = sl_get_u32(at + RECORD_BYTES);
-    payload_bytes = sl_get_u32(at + RECORD_PAYLOAD_BYTES);
-    if (bytes > bytes_left || bytes != sl_record_size(payload_bytes))
+    view = sl_record_peek(at);
+    if (view.bytes > bytes_left || view.bytes != sl_record_size(view.payload_bytes))
         return SL_ERR_CORRUPT;
-    if (sl_get_u32(at + RECORD_CRC) != sl_crc32c(seed, at + RECORD_BYTES, bytes - RECORD_BYTES))
+    if (sl_get_u32(at + RECORD_CRC) != sl_crc32c(seed, at + RECORD_BYTES, view.bytes - RECORD_BYTES))
         return SL_ERR_CORRUPT;
-    *ret_view = (sl_record_view){ .position = sl_get_u64(at + RECORD_POSITION),
-                                  .kind = at[RECORD_KIND],
-                                  .payload = at + SL_RECORD_HEADER_BYTES,
-                                  .payload_bytes = payload_bytes,
-                                  .bytes = bytes };
+    *ret_view = view;
     return SL_OK;
 }
 
-sl_err sl_frame_check(const uint8_t *at, size_t bytes_left, uint32_t seed, sl_frame_header *ret_header)
+static bool in_sequence(const sl_frame_header *header, uint64_t next, uint64_t position)
 {
-    sl_frame_header header;
+    return header->sparse ? position >= next && position < UINT64_MAX : position == next;
+}
+
+sl_err sl_frame_check(const uint8_t *at, size_t bytes_left, uint32_t seed, sl_frame_header *ret_header,
+                      uint64_t *ret_end)
+{
     size_t offset = SL_FRAME_HEADER_BYTES;
+    sl_frame_header header;
+    uint64_t next;
 
     if (sl_frame_header_get(at, bytes_left, seed, &header) != SL_OK)
         return SL_ERR_CORRUPT;
     if (header.bytes > bytes_left || header.bytes < SL_FRAME_HEADER_BYTES || header.record_count == 0)
         return SL_ERR_CORRUPT;
+    next = header.first_position;
     for (uint32_t i = 0; i < header.record_count; i++) {
         sl_record_view record;
         if (sl_record_get(at + offset, header.bytes - offset, seed, &record) != SL_OK)
             return SL_ERR_CORRUPT;
-        if (record.position != header.first_position + i)
+        if (!in_sequence(&header, next, record.position))
             return SL_ERR_CORRUPT;
+        next = record.position + 1;
         offset += record.bytes;
     }
     if (offset != header.bytes)
         return SL_ERR_CORRUPT;
     *ret_header = header;
+    *ret_end = next;
     return SL_OK;
 }

@@ -1,6 +1,6 @@
 /* store/journal/format.h — the bytes of a segment. docs/JOURNAL.md says the same for strangers.
  *
- *      segment   header block (4096) | frame | frame | ... | zeros or what an earlier life left behind
+ *      segment   header block (4096) | frame | frame | ... | zeros or what a crash left behind
  *      frame     header (48) | record | record | ...          one batch: all of it counts, or nothing
  *      record    header (24) | payload | zeros to the next multiple of 8
  *
@@ -33,6 +33,12 @@ typedef struct sl_segment_header {
     uint64_t number;        /* of the segment, from 1 on */
     uint64_t segment_bytes; /* size of the file */
     sl_uuid store;          /* which store it belongs to */
+
+    /* Of one that was rewritten to free space, else 0. (Of others the first frame tells the first position: the header
+     * is written before anybody knows it.) */
+    uint64_t rewrites;    /* how often */
+    uint64_t first, end;  /* positions: what is not there any more was between them */
+    uint64_t groups_from; /* records of groups were left out: from this segment on they are complete */
 } sl_segment_header;
 
 typedef struct sl_frame_header {
@@ -41,19 +47,19 @@ typedef struct sl_frame_header {
     uint64_t first_position;
     uint64_t durable_below;
     uint64_t epoch;
+    bool sparse; /* rewritten: positions of its records grow, but with gaps */
 } sl_frame_header;
-
-/* The first frame tells a segment's first position; the header can so be written before anybody knows it. */
 
 /* What a record is about. The numbers are part of the format: add at the end, never reuse. */
 typedef enum sl_record_kind {
-    SL_RECORD_OPEN = 1,   /* a process opened the journal; nothing in it */
-    SL_RECORD_CLOSE = 2,  /* and closed it in order */
-    SL_RECORD_STREAM = 3, /* a stream gets its number */
-    SL_RECORD_EVENT = 4,
-    SL_RECORD_GROUP_CREATE = 5,
-    SL_RECORD_GROUP_DELETE = 6,
-    SL_RECORD_GROUP = 7, /* core/record.h */
+    SL_RECORD_OPEN = 1,  /* a process opened the journal; nothing in it */
+    SL_RECORD_CLOSE = 2, /* and closed it in order */
+    SL_RECORD_EVENT = 3, /* this and the following: records.h */
+    SL_RECORD_GROUP_CREATE = 4,
+    SL_RECORD_GROUP_DELETE = 5,
+    SL_RECORD_GROUP = 6,
+    SL_RECORD_GROUP_STATE = 7, /* a part of a snapshot of one group */
+    SL_RECORD_GROUPS_FROM = 8, /* records of groups before this segment are not needed any more */
 } sl_record_kind;
 
 typedef struct sl_record_view {
@@ -94,15 +100,49 @@ size_t sl_record_finish(uint8_t *at, uint64_t position, uint8_t kind, uint32_t p
 /* SL_OK or SL_ERR_CORRUPT; the view points into the bytes. */
 sl_err sl_record_get(const uint8_t *at, size_t bytes_left, uint32_t seed, sl_record_view *ret_view);
 
-/* Header and every record of the frame are as they should be: checksums, positions in sequence, sizes that add up. */
-sl_err sl_frame_check(const uint8_t *at, size_t bytes_left, uint32_t seed, sl_frame_header *ret_header);
+/* The same for one whose checksum was looked at before. */
+sl_record_view sl_record_peek(const uint8_t *at);
 
-/* Numbers in little-endian, at any address. */
-void sl_put_u16(uint8_t *at, uint16_t value);
-void sl_put_u32(uint8_t *at, uint32_t value);
-void sl_put_u64(uint8_t *at, uint64_t value);
-uint16_t sl_get_u16(const uint8_t *at);
-uint32_t sl_get_u32(const uint8_t *at);
-uint64_t sl_get_u64(const uint8_t *at);
+/* Header and every record of the frame are as they should be: checksums, positions in sequence, sizes that add up.
+ * *ret_end is the position after its last record. */
+sl_err sl_frame_check(const uint8_t *at, size_t bytes_left, uint32_t seed, sl_frame_header *ret_header,
+                      uint64_t *ret_end);
+
+/* Numbers in little-endian, at any address. Here, because with each event some twenty of them are written: the compiler makes
+ * one move of each. */
+static inline void sl_put_u16(uint8_t *at, uint16_t value)
+{
+    at[0] = (uint8_t)value;
+    at[1] = (uint8_t)(value >> 8);
+}
+
+static inline void sl_put_u32(uint8_t *at, uint32_t value)
+{
+    at[0] = (uint8_t)value;
+    at[1] = (uint8_t)(value >> 8);
+    at[2] = (uint8_t)(value >> 16);
+    at[3] = (uint8_t)(value >> 24);
+}
+
+static inline void sl_put_u64(uint8_t *at, uint64_t value)
+{
+    for (int i = 0; i < 8; i++)
+        at[i] = (uint8_t)(value >> (8 * i));
+}
+
+static inline uint16_t sl_get_u16(const uint8_t *at)
+{
+    return (uint16_t)(at[0] | at[1] << 8);
+}
+
+static inline uint32_t sl_get_u32(const uint8_t *at)
+{
+    return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+}
+
+static inline uint64_t sl_get_u64(const uint8_t *at)
+{
+    return sl_get_u32(at) | (uint64_t)sl_get_u32(at + 4) << 32;
+}
 
 #endif

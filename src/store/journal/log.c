@@ -6,7 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
-void sl_log_notify(sl_log *log)
+enum {
+    GATHERED_FIRST_BYTES = 1 << 20,
+    GATHERED_KEPT_BYTES = 4 << 20
+};
+
+void sl_log_wake(sl_log *log)
 {
     const uint64_t one = 1;
 
@@ -18,34 +23,37 @@ void sl_log_notify(sl_log *log)
 void sl_log_fail(sl_log *log)
 {
     log->err = SL_ERR_STORE_FAILED;
-    sl_log_notify(log);
+    sl_log_wake(log);
 }
 
-sl_err sl_log_add_segment(sl_log *log, sl_file *file, uint64_t number)
+static sl_err segments_reserve(sl_log *log)
+{
+    const uint32_t capacity = log->segment_capacity == 0 ? 16 : 2 * log->segment_capacity;
+    segment *more;
+
+    if (log->segment_count < log->segment_capacity)
+        return SL_OK;
+    more = realloc(log->segments, capacity * sizeof *more);
+    if (more == NULL)
+        return SL_ERR_NOMEM;
+    log->segments = more;
+    log->segment_capacity = capacity;
+    return SL_OK;
+}
+
+sl_err sl_log_add_segment(sl_log *log, sl_file *file, const sl_segment_header *header)
 {
     const uint64_t first = log->segment_count == 0 ? log->next : last_segment(log)->end;
-    const uint8_t *bytes = NULL;
-    sl_err err;
 
-    if (log->segment_count == log->segment_capacity) {
-        const uint32_t capacity = log->segment_capacity == 0 ? 16 : 2 * log->segment_capacity;
-        segment *const more = realloc(log->segments, capacity * sizeof *more);
-        if (more == NULL)
-            return SL_ERR_NOMEM;
-        log->segments = more;
-        log->segment_capacity = capacity;
-    }
-    err = log->disk->ops->map(file, &bytes);
-    if (err != SL_OK)
-        return err;
+    if (segments_reserve(log) != SL_OK)
+        return SL_ERR_NOMEM;
     log->segments[log->segment_count++] = (segment){ .file = file,
-                                                     .bytes = bytes,
-                                                     .number = number,
+                                                     .number = header->number,
                                                      .first = first,
                                                      .end = first,
                                                      .size_bytes = log->disk->ops->size(file),
                                                      .used_bytes = SL_SEGMENT_HEADER_BYTES,
-                                                     .seed = sl_segment_seed(log->store, number) };
+                                                     .seed = sl_segment_seed(log->store, header->number) };
     log->written_bytes = SL_SEGMENT_HEADER_BYTES;
     return SL_OK;
 }
@@ -73,16 +81,17 @@ static bool is_reserved(sl_log *log, size_t frame_bytes)
  * log can have a torn end. */
 static sl_err next_segment(sl_log *log)
 {
+    const sl_segment_header header = { .number = last_segment(log)->number + 1 };
     sl_file *file = NULL;
     sl_err err;
 
     sl_log_turn(log);
-    if (log->err != SL_OK || (!log->sync_by_os && sl_log_sync_now(log) != SL_OK))
+    if (log->err != SL_OK || sl_log_flush(log) != SL_OK)
         return SL_ERR_STORE_FAILED;
     sl_log_spare_ask(log);
     err = sl_log_spare_take(log, &file);
     if (err == SL_OK)
-        err = sl_log_add_segment(log, file, last_segment(log)->number + 1);
+        err = sl_log_add_segment(log, file, &header);
     if (err == SL_OK)
         sl_log_spare_ask(log);
     return err;
@@ -90,7 +99,7 @@ static sl_err next_segment(sl_log *log)
 
 static sl_err reserve(sl_log *log, size_t bytes)
 {
-    size_t capacity = log->gathered_capacity == 0 ? 1 << 20 : log->gathered_capacity;
+    size_t capacity = log->gathered_capacity == 0 ? GATHERED_FIRST_BYTES : log->gathered_capacity;
     uint8_t *more;
 
     while (capacity < log->gathered_bytes + bytes)
@@ -103,6 +112,11 @@ static sl_err reserve(sl_log *log, size_t bytes)
     log->gathered = more;
     log->gathered_capacity = capacity;
     return SL_OK;
+}
+
+size_t sl_log_frame_max(const sl_log *log)
+{
+    return log->segment_bytes - SL_SEGMENT_HEADER_BYTES - SL_FRAME_HEADER_BYTES;
 }
 
 static sl_err make_place(sl_log *log, size_t frame_bytes, bool urgent)
@@ -148,17 +162,19 @@ static void finish_record(sl_log *log)
     f->open_record = 0;
 }
 
-uint8_t *sl_log_record(sl_log *log, sl_record_kind kind, uint32_t payload_bytes, uint64_t *ret_position)
+uint8_t *sl_log_record(sl_log *log, sl_record_kind kind, uint32_t payload_bytes, sl_log_place *ret_place)
 {
     frame *const f = &log->frame;
 
     assert(f->size != 0);
     finish_record(log);
-    assert(f->used + sl_record_size(payload_bytes) <= f->size);
+    if (sl_record_size(payload_bytes) > f->size - f->used)
+        return NULL;
     f->open_record = f->used;
     f->open_kind = kind;
     f->open_payload_bytes = payload_bytes;
-    *ret_position = f->first_position + f->records;
+    *ret_place =
+        (sl_log_place){ f->first_position + f->records, (uint32_t)(last_segment(log)->used_bytes + f->used) };
     return log->gathered + f->at + f->used + SL_RECORD_HEADER_BYTES;
 }
 
@@ -168,23 +184,47 @@ uint64_t sl_log_end(sl_log *log)
     segment *const last = last_segment(log);
 
     finish_record(log);
-    assert(f->used == f->size && f->records > 0);
-    sl_frame_header_put(&(sl_frame_header){ .bytes = (uint32_t)f->size,
+    assert(f->records > 0);
+    sl_frame_header_put(&(sl_frame_header){ .bytes = (uint32_t)f->used,
                                             .record_count = f->records,
                                             .first_position = f->first_position,
                                             .durable_below = log->durable,
                                             .epoch = log->epoch },
                         last->seed, log->gathered + f->at);
-    log->gathered_bytes += f->size;
+    log->gathered_bytes += f->used;
     log->next += f->records;
-    last->used_bytes += f->size;
+    last->used_bytes += f->used;
     last->end = log->next;
     log->waiting++;
     *f = (frame){ 0 };
     return log->next;
 }
 
+void sl_log_abort(sl_log *log)
+{
+    log->frame = (frame){ 0 };
+}
+
+const uint8_t *sl_log_peek(sl_log *log, uint32_t offset)
+{
+    if (offset < log->written_bytes)
+        return NULL;
+    if (log->frame.size != 0)
+        finish_record(log);
+    return log->gathered + (offset - log->written_bytes);
+}
+
 /* --- writing --- */
+
+/* One large batch is no reason to keep its memory. */
+static void shrink(sl_log *log)
+{
+    if (log->gathered_capacity <= GATHERED_KEPT_BYTES)
+        return;
+    free(log->gathered);
+    log->gathered = NULL;
+    log->gathered_capacity = 0;
+}
 
 void sl_log_turn(sl_log *log)
 {
@@ -199,6 +239,7 @@ void sl_log_turn(sl_log *log)
     log->written_bytes += log->gathered_bytes;
     log->gathered_bytes = 0;
     log->written = log->next;
+    shrink(log);
 }
 
 int sl_log_wait_fd(const sl_log *log)
@@ -238,55 +279,39 @@ uint32_t sl_log_segment_count(const sl_log *log)
     return log->segment_count;
 }
 
-void sl_log_segment(const sl_log *log, uint32_t index, sl_segment_view *ret_view)
+void sl_log_segment(const sl_log *log, uint32_t index, sl_segment_ref *ret_segment)
 {
     const segment *const s = &log->segments[index];
     const bool last = index + 1 == log->segment_count;
 
-    *ret_view = (sl_segment_view){ .number = s->number,
-                                   .first = s->first,
-                                   .end = last ? log->written : s->end,
-                                   .bytes = s->bytes,
-                                   .used_bytes = last ? log->written_bytes : s->used_bytes,
-                                   .seed = s->seed,
-                                   .sealed = !last };
+    *ret_segment = (sl_segment_ref){ .file = s->file,
+                                     .store = log->store,
+                                     .number = s->number,
+                                     .rewrites = s->rewrites,
+                                     .first = s->first,
+                                     .end = last ? log->written : s->end,
+                                     .size_bytes = s->size_bytes,
+                                     .seed = s->seed };
 }
 
-static sl_err visit_frame(const sl_segment_view *view, uint64_t offset, const sl_frame_header *header,
-                          sl_log_visit_fn *visit, void *ctx)
+uint64_t sl_log_written_bytes(const sl_log *log)
 {
-    uint64_t at = offset + SL_FRAME_HEADER_BYTES;
-    sl_err err = SL_OK;
-
-    for (uint32_t i = 0; i < header->record_count && err == SL_OK; i++) {
-        sl_record_view record;
-        err = sl_record_get(view->bytes + at, view->used_bytes - at, view->seed, &record);
-        if (err != SL_OK)
-            break;
-        err = visit(ctx, &record, (uint32_t)at);
-        at += record.bytes;
-    }
-    return err;
+    return log->written_bytes;
 }
 
-sl_err sl_log_visit(const sl_segment_view *view, sl_log_visit_fn *visit, void *ctx, uint64_t *ret_offset)
+sl_uuid sl_log_store(const sl_log *log)
 {
-    uint64_t offset = SL_SEGMENT_HEADER_BYTES;
-    uint64_t position = view->first;
-    sl_err err = SL_OK;
+    return log->store;
+}
 
-    while (position < view->end && err == SL_OK) {
-        sl_frame_header header;
-        err = sl_frame_check(view->bytes + offset, view->used_bytes - offset, view->seed, &header);
-        if (err == SL_OK && header.first_position != position)
-            err = SL_ERR_CORRUPT;
-        *ret_offset = offset;
-        if (err == SL_OK)
-            err = visit_frame(view, offset, &header, visit, ctx);
-        if (err == SL_OK) {
-            position += header.record_count;
-            offset += header.bytes;
-        }
-    }
-    return err;
+sl_file *sl_log_replace(sl_log *log, uint32_t index, sl_file *file, const sl_segment_header *header)
+{
+    segment *const s = &log->segments[index];
+    sl_file *const old = s->file;
+
+    assert(index + 1 < log->segment_count && header->number == s->number);
+    s->file = file;
+    s->rewrites = header->rewrites;
+    s->size_bytes = s->used_bytes = header->segment_bytes;
+    return old;
 }

@@ -17,6 +17,7 @@
 #include "base/str.h"
 #include "store/journal/disk.h"
 #include "store/journal/format.h"
+#include "store/journal/scan.h"
 
 typedef struct sl_log sl_log;
 
@@ -39,23 +40,42 @@ void sl_log_close(sl_log *log);
 
 /* --- writing --- */
 
-/* Opens a frame for records whose sizes (sl_record_size) sum up to `record_bytes`.
+typedef struct sl_log_place {
+    uint64_t position;
+    uint32_t offset; /* of the record in the last segment */
+} sl_log_place;
+
+/* Opens a frame for records whose sizes (sl_record_size) sum up to `record_bytes` at most.
  *   SL_OK
  *   SL_ERR_TOO_LARGE      more than a segment holds
  *   SL_ERR_NO_SPACE       no next segment: the disk is full. With `urgent` the reserve is used before that is said
  *   SL_ERR_NOMEM, SL_ERR_STORE_FAILED */
 sl_err sl_log_begin(sl_log *log, size_t record_bytes, bool urgent);
 
-/* The next record: where its payload of exactly payload_bytes is to be written before the next call. */
-uint8_t *sl_log_record(sl_log *log, sl_record_kind kind, uint32_t payload_bytes, uint64_t *ret_position);
+/* The next record: where its payload of exactly payload_bytes is to be written before the next call. NULL: that would be
+ * more than was announced; the frame is as it was. */
+uint8_t *sl_log_record(sl_log *log, sl_record_kind kind, uint32_t payload_bytes, sl_log_place *ret_place);
 
-/* Ends the frame. Returns the position after it: it is durable when sl_log_durable() is not below that. */
+/* Ends the frame, which may not be empty. Returns the position after it: it is durable when sl_log_durable() is not below
+ * that. */
 uint64_t sl_log_end(sl_log *log);
+
+/* Forgets the frame. */
+void sl_log_abort(sl_log *log);
+
+/* A record of the last segment that is not written yet, also one of the open frame; NULL: it is written, read it there.
+ * Good until the next call that writes. */
+const uint8_t *sl_log_peek(sl_log *log, uint32_t offset);
+
+/* The largest sum of record sizes that sl_log_begin() can take. */
+size_t sl_log_frame_max(const sl_log *log);
 
 void sl_log_turn(sl_log *log);
 void sl_log_sync(sl_log *log);
 void sl_log_poll(sl_log *log);
 int sl_log_wait_fd(const sl_log *log);
+void sl_log_wake(sl_log *log);    /* makes it readable; from any thread */
+sl_err sl_log_flush(sl_log *log); /* syncs what is written and waits for it: SL_OK or SL_ERR_STORE_FAILED */
 
 uint64_t sl_log_next(const sl_log *log);    /* the position that the next record gets */
 uint64_t sl_log_written(const sl_log *log); /* everything below was written */
@@ -67,21 +87,24 @@ sl_err sl_log_err(const sl_log *log); /* SL_OK or SL_ERR_STORE_FAILED */
 
 /* --- reading --- */
 
-typedef struct sl_segment_view {
-    uint64_t number;
-    uint64_t first, end; /* positions; end: what was written so far */
-    const uint8_t *bytes;
-    uint64_t used_bytes;
-    uint32_t seed;
-    bool sealed;
-} sl_segment_view;
-
 uint32_t sl_log_segment_count(const sl_log *log);
-void sl_log_segment(const sl_log *log, uint32_t index, sl_segment_view *ret_view);
 
-/* Calls visit for every record of a segment, in order, with its offset. Gives the first error of visit, or
- * SL_ERR_CORRUPT when a frame of the segment is damaged (then *ret_offset is where). */
-typedef sl_err sl_log_visit_fn(void *ctx, const sl_record_view *record, uint32_t offset);
-sl_err sl_log_visit(const sl_segment_view *view, sl_log_visit_fn *visit, void *ctx, uint64_t *ret_offset);
+/* The segment as far as it is written. The file is the log's. */
+void sl_log_segment(const sl_log *log, uint32_t index, sl_segment_ref *ret_segment);
+
+/* How many bytes of the last segment are written. */
+uint64_t sl_log_written_bytes(const sl_log *log);
+
+sl_uuid sl_log_store(const sl_log *log);
+
+/* A segment other than the last was rewritten: this is its file now. Returns the old one, to be closed when nobody reads
+ * from it any more. */
+sl_file *sl_log_replace(sl_log *log, uint32_t index, sl_file *file, const sl_segment_header *header);
+
+/* "0000000000000001.seg", for sentences and for whoever writes files beside it. */
+enum {
+    SL_SEGMENT_NAME_BYTES = 32
+};
+void sl_segment_name(uint64_t number, const char *suffix, char name[SL_SEGMENT_NAME_BYTES]);
 
 #endif

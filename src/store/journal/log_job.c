@@ -41,7 +41,7 @@ void sl_job_done(log_job *job)
 {
     job->wanted = false;
     pthread_cond_broadcast(&job->log->wake);
-    sl_log_notify(job->log);
+    sl_log_wake(job->log);
 }
 
 void sl_job_wait(log_job *job)

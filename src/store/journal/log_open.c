@@ -16,9 +16,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-void sl_segment_name(uint64_t number, char name[SEGMENT_NAME_BYTES])
+void sl_segment_name(uint64_t number, const char *suffix, char name[SL_SEGMENT_NAME_BYTES])
 {
-    snprintf(name, SEGMENT_NAME_BYTES, "%016" PRIx64 ".seg", number);
+    snprintf(name, SL_SEGMENT_NAME_BYTES, "%016" PRIx64 "%s", number, suffix);
 }
 
 /* --- which segments there are --- */
@@ -32,10 +32,10 @@ typedef struct numbers {
 static void add_name(void *ctx, const char *name)
 {
     numbers *const n = ctx;
-    char again[SEGMENT_NAME_BYTES];
+    char again[SL_SEGMENT_NAME_BYTES];
     const uint64_t number = strtoull(name, NULL, 16);
 
-    sl_segment_name(number, again);
+    sl_segment_name(number, ".seg", again);
     if (strcmp(name, again) != 0) /* another file: indexes, the lock, one that was being made */
         return;
     if (n->count == n->capacity) {
@@ -73,9 +73,9 @@ static sl_err list_segments(sl_disk *disk, numbers *ret_numbers)
 
 static void say(sl_text *report, const char *what, uint64_t number, uint64_t offset, const char *advice)
 {
-    char name[SEGMENT_NAME_BYTES];
+    char name[SL_SEGMENT_NAME_BYTES];
 
-    sl_segment_name(number, name);
+    sl_segment_name(number, ".seg", name);
     sl_text_add(report, what);
     sl_text_add(report, " in ");
     sl_text_add(report, name);
@@ -89,142 +89,264 @@ static const char restore_advice[] = ": the disk or somebody changed what was wr
 
 /* --- reading what is there --- */
 
-static sl_err open_one(sl_log *log, uint64_t number, sl_text *report)
-{
-    uint8_t block[SL_SEGMENT_HEADER_BYTES];
-    char name[SEGMENT_NAME_BYTES];
+typedef struct found_segment { /* what its first bytes say */
     sl_segment_header header;
+    bool has_frame;
+    uint64_t first; /* position of the first frame */
+} found_segment;
+
+static sl_err read_head(sl_log *log, sl_file *file, found_segment *ret_found)
+{
+    uint8_t block[SL_SEGMENT_HEADER_BYTES + SL_FRAME_HEADER_BYTES];
+    sl_frame_header first;
+    sl_err err;
+
+    memset(block, 0, sizeof block);
+    if (log->disk->ops->size(file) < SL_SEGMENT_HEADER_BYTES)
+        return SL_ERR_CORRUPT;
+    err = log->disk->ops->read(
+        file, 0, block, log->disk->ops->size(file) < sizeof block ? SL_SEGMENT_HEADER_BYTES : sizeof block);
+    if (err == SL_OK)
+        err = sl_segment_header_get(block, &ret_found->header);
+    if (err != SL_OK)
+        return err;
+    ret_found->has_frame =
+        sl_frame_header_get(block + SL_SEGMENT_HEADER_BYTES, SL_FRAME_HEADER_BYTES,
+                            sl_segment_seed(ret_found->header.store, ret_found->header.number),
+                            &first) == SL_OK;
+    ret_found->first = ret_found->has_frame ? first.first_position : 0;
+    return SL_OK;
+}
+
+static sl_err check_head(sl_log *log, uint64_t number, sl_file *file, const sl_segment_header *header)
+{
+    if (header->number != number || header->segment_bytes != log->disk->ops->size(file))
+        return SL_ERR_CORRUPT;
+    if (log->segment_count == 0)
+        log->store = header->store;
+    return sl_uuid_equal(header->store, log->store) ? SL_OK : SL_ERR_CORRUPT;
+}
+
+/* Where a segment begins is said by its first frame, or, when it was rewritten, by its header. */
+static void place(segment *s, const found_segment *found)
+{
+    s->first = s->end = found->first;
+    s->rewrites = found->header.rewrites;
+    if (s->rewrites == 0)
+        return;
+    s->first = found->header.first;
+    s->end = found->header.end;
+    s->used_bytes = s->size_bytes;
+}
+
+static void say_head(sl_text *report, uint64_t number, sl_err err)
+{
+    if (err == SL_ERR_VERSION)
+        say(report, "Another version of the format", number, 0, ": use the program that wrote it");
+    else if (err == SL_ERR_CORRUPT)
+        say(report, "An unreadable segment header", number, 0, restore_advice);
+    else
+        say(report, "The disk did not give what stands", number, 0,
+            ": see the system's log for what is wrong with it");
+}
+
+static sl_err open_one(sl_log *log, uint64_t number, bool *ret_has_frame, sl_text *report)
+{
+    char name[SL_SEGMENT_NAME_BYTES];
+    found_segment found = { 0 };
     sl_file *file = NULL;
     sl_err err;
 
-    sl_segment_name(number, name);
+    sl_segment_name(number, ".seg", name);
     err = log->disk->ops->open(log->disk, name, &file);
     if (err == SL_OK)
-        err = log->disk->ops->read(file, 0, block, sizeof block);
+        err = read_head(log, file, &found);
     if (err == SL_OK)
-        err = sl_segment_header_get(block, &header);
-    if (err == SL_OK && (header.number != number || header.segment_bytes != log->disk->ops->size(file)))
-        err = SL_ERR_CORRUPT;
-    if (err == SL_OK && log->segment_count == 0)
-        log->store = header.store;
-    if (err == SL_OK && !sl_uuid_equal(header.store, log->store))
-        err = SL_ERR_CORRUPT;
+        err = check_head(log, number, file, &found.header);
     if (err == SL_OK)
-        err = sl_log_add_segment(log, file, number);
+        err = sl_log_add_segment(log, file, &found.header);
     if (err != SL_OK) {
-        say(report, err == SL_ERR_VERSION ? "Another version of the format" : "An unreadable segment header",
-            number, 0, err == SL_ERR_VERSION ? ": use the program that wrote it" : restore_advice);
+        say_head(report, number, err);
         if (file != NULL)
             log->disk->ops->close(file);
+        return err;
+    }
+    place(last_segment(log), &found);
+    *ret_has_frame = found.has_frame || found.header.rewrites > 0;
+    return SL_OK;
+}
+
+/* --- the end of the log --- */
+
+typedef struct behind { /* the most that frames behind the end say */
+    uint64_t durable, epoch;
+} behind;
+
+/* Looks behind the end for frames that know better. Frames begin at multiples of 8. */
+static sl_err look_behind(sl_scan *scan, behind *most)
+{
+    uint64_t offset = scan->offset;
+    sl_err err = SL_OK;
+
+    for (; offset + SL_FRAME_HEADER_BYTES <= scan->size_bytes && err == SL_OK; offset += 8) {
+        const uint8_t *at;
+        sl_frame_header header;
+        err = sl_scan_bytes(scan, offset, SL_FRAME_HEADER_BYTES, &at);
+        if (err != SL_OK || sl_frame_header_get(at, SL_FRAME_HEADER_BYTES, scan->seed, &header) != SL_OK)
+            continue;
+        most->durable = header.durable_below > most->durable ? header.durable_below : most->durable;
+        most->epoch = header.epoch > most->epoch ? header.epoch : most->epoch;
     }
     return err;
 }
 
-static bool first_frame(const segment *s, sl_frame_header *ret_header)
+/* Follows the frames of the last segment to their end. Of a rewritten one only the epoch is of interest. */
+static sl_err follow(sl_log *log, segment *s, sl_scan *scan)
 {
-    return sl_frame_header_get(s->bytes + SL_SEGMENT_HEADER_BYTES, s->size_bytes - SL_SEGMENT_HEADER_BYTES,
-                               s->seed, ret_header) == SL_OK;
-}
+    sl_frame_view next;
+    sl_err err;
 
-/* Looks behind the end for frames that know better. Frames begin at multiples of 8. */
-static uint64_t durable_behind(const segment *s, uint64_t offset, uint64_t *epoch)
-{
-    uint64_t durable = 0;
-
-    for (; offset + SL_FRAME_HEADER_BYTES <= s->size_bytes; offset += 8) {
-        sl_frame_header header;
-        if (sl_frame_header_get(s->bytes + offset, s->size_bytes - offset, s->seed, &header) != SL_OK)
-            continue;
-        durable = header.durable_below > durable ? header.durable_below : durable;
-        *epoch = header.epoch > *epoch ? header.epoch : *epoch;
+    while ((err = sl_scan_frame(scan, &next)) == SL_OK) {
+        if (s->rewrites == 0 && (next.header.first_position != s->end || next.header.epoch < log->epoch)) {
+            scan->offset = next.offset; /* left behind by an earlier life */
+            break;
+        }
+        log->epoch = next.header.epoch > log->epoch ? next.header.epoch : log->epoch;
+        s->end = s->rewrites == 0 ? next.end : s->end;
+        s->used_bytes = s->rewrites == 0 ? scan->offset : s->used_bytes;
     }
-    return durable;
+    return err == SL_ERR_CORRUPT ? SL_OK : err;
 }
 
-/* Follows the frames of the last segment to their end. */
-static void follow(sl_log *log, segment *s)
+/* True when something stands where the next frame will. */
+static bool has_remains(sl_scan *scan)
 {
-    sl_frame_header header;
+    const uint8_t *at;
 
-    while (sl_frame_check(s->bytes + s->used_bytes, s->size_bytes - s->used_bytes, s->seed, &header) ==
-           SL_OK) {
-        if (header.first_position != s->end || header.epoch < log->epoch)
-            break; /* left behind by an earlier life */
-        s->end += header.record_count;
-        s->used_bytes += header.bytes;
-        log->epoch = header.epoch;
-    }
+    return scan->offset + 4 < scan->size_bytes && sl_scan_bytes(scan, scan->offset, 4, &at) == SL_OK &&
+           sl_get_u32(at) != 0;
 }
 
-static sl_err find_end(sl_log *log, sl_text *report)
+static sl_err judge_end(sl_log *log, sl_scan *scan, behind *most, sl_text *report)
 {
     segment *const last = last_segment(log);
-    uint64_t seen_epoch = 0;
-    uint64_t durable;
+    const sl_err err = look_behind(scan, most);
 
-    follow(log, last);
-    seen_epoch = log->epoch;
-    durable = durable_behind(last, last->used_bytes, &seen_epoch);
-    if (durable > last->end) {
-        say(report, "Damage", last->number, last->used_bytes, restore_advice);
+    if (err != SL_OK)
+        return err;
+    if (most->durable > last->end || (last->rewrites > 0 && scan->offset != last->size_bytes)) {
+        say(report, "Damage", last->number, scan->offset, restore_advice);
         return SL_ERR_CORRUPT;
     }
-    if (seen_epoch != log->epoch ||
-        (last->size_bytes > last->used_bytes + 4 && sl_get_u32(last->bytes + last->used_bytes) != 0))
+    if (most->epoch > log->epoch || has_remains(scan))
         say(report, "Cut what a crash had left", last->number, last->used_bytes,
-            "; nothing of it had been confirmed");
-    log->epoch = seen_epoch;
+            "; nothing of it had been confirmed. ");
+    log->epoch = most->epoch > log->epoch ? most->epoch : log->epoch;
+    return SL_OK;
+}
+
+/* most: what segments behind the last one say. */
+static sl_err find_end(sl_log *log, behind *most, sl_text *report)
+{
+    segment *const last = last_segment(log);
+    sl_scan scan;
+    sl_err err;
+
+    sl_scan_init(&scan, last->file, last->seed, last->size_bytes);
+    err = follow(log, last, &scan);
+    if (err == SL_OK)
+        err = judge_end(log, &scan, most, report);
+    if (err == SL_ERR_IO)
+        say_head(report, last->number, err);
+    sl_scan_done(&scan);
     log->next = log->written = log->durable = last->end;
     log->written_bytes = last->used_bytes;
-    return SL_OK;
+    return err;
 }
 
-/* Where each segment begins is said by its first frame; one without is empty, and only the last may be. */
-static sl_err place_segments(sl_log *log, sl_text *report)
+/* A segment whose first frame can not be read was made ahead, or a crash came when it had just been begun, or it is damaged:
+ * that is seen by what other frames in it say. */
+static sl_err set_last_aside(sl_log *log, behind *most)
 {
-    while (log->segment_count > 1) { /* those made ahead are made again: cheap, and one case less */
-        sl_frame_header header;
-        segment *const last = last_segment(log);
-        char name[SEGMENT_NAME_BYTES];
-        if (first_frame(last, &header))
-            break;
-        log->disk->ops->close(last->file);
-        sl_segment_name(last->number, name);
-        log->segment_count--;
-        if (log->disk->ops->remove(log->disk, name) != SL_OK)
-            return SL_ERR_IO;
+    const segment *const last = last_segment(log);
+    sl_scan scan;
+    sl_err err;
+
+    sl_scan_init(&scan, last->file, last->seed, last->size_bytes);
+    err = look_behind(&scan, most);
+    sl_scan_done(&scan);
+    log->disk->ops->close(last->file);
+    log->segment_count--;
+    return err;
+}
+
+/* They are made again: cheap, and one case less. */
+static sl_err remove_behind(sl_log *log, uint32_t count)
+{
+    sl_err err = SL_OK;
+
+    for (uint32_t i = count; i > 0 && err == SL_OK; i--) {
+        char name[SL_SEGMENT_NAME_BYTES];
+        sl_segment_name(last_segment(log)->number + i, ".seg", name);
+        err = log->disk->ops->remove(log->disk, name);
     }
-    for (uint32_t i = 0; i < log->segment_count; i++) {
+    return err;
+}
+
+/* Each segment ends where the next one begins. */
+static sl_err join_segments(sl_log *log, sl_text *report)
+{
+    for (uint32_t i = 0; i + 1 < log->segment_count; i++) {
         segment *const s = &log->segments[i];
-        sl_frame_header header;
-        if (first_frame(s, &header)) {
-            s->first = s->end = header.first_position;
-        } else if (log->segment_count > 1) {
-            say(report, "Damage", s->number, SL_SEGMENT_HEADER_BYTES, restore_advice);
+        const uint64_t next = s[1].first;
+
+        if (next < s->end || (s->rewrites > 0 && next != s->end)) {
+            say(report, "Positions that do not follow each other", s[1].number, 0, restore_advice);
             return SL_ERR_CORRUPT;
         }
-        if (i > 0) {
-            log->segments[i - 1].end = s->first;
-            log->segments[i - 1].used_bytes = log->segments[i - 1].size_bytes;
-        }
+        s->end = next;
+        s->used_bytes = s->size_bytes;
     }
     return SL_OK;
 }
 
-static sl_err open_existing(sl_log *log, const numbers *found, sl_text *report)
+static sl_err open_all(sl_log *log, const numbers *found, uint32_t *ret_empty, sl_text *report)
 {
     sl_err err = SL_OK;
 
     for (size_t i = 0; i < found->count && err == SL_OK; i++) {
+        bool has_frame = false;
+
         if (i > 0 && found->items[i] != found->items[i - 1] + 1) {
             say(report, "A segment is missing before the one", found->items[i], 0, restore_advice);
             return SL_ERR_CORRUPT;
         }
-        err = open_one(log, found->items[i], report);
+        err = open_one(log, found->items[i], &has_frame, report);
+        if (err == SL_OK && has_frame && *ret_empty > 0) {
+            say(report, "Damage", found->items[i - 1], SL_SEGMENT_HEADER_BYTES, restore_advice);
+            return SL_ERR_CORRUPT;
+        }
+        *ret_empty += !has_frame;
     }
+    return err;
+}
+
+static sl_err open_existing(sl_log *log, const numbers *found, sl_text *report)
+{
+    uint32_t empty = 0; /* those without a frame: at the end only */
+    uint32_t aside = 0;
+    behind most = { 0 };
+    sl_err err = open_all(log, found, &empty, report);
+
+    for (; err == SL_OK && aside < empty && log->segment_count > 1; aside++)
+        err = set_last_aside(log, &most);
+    if (err == SL_OK && aside < empty) /* nothing but an empty one: as if it were made now */
+        last_segment(log)->first = last_segment(log)->end = log->next;
     if (err == SL_OK)
-        err = place_segments(log, report);
-    return err == SL_OK ? find_end(log, report) : err;
+        err = join_segments(log, report);
+    if (err == SL_OK)
+        err = find_end(log, &most, report);
+    return err == SL_OK ? remove_behind(log, aside) : err;
 }
 
 static sl_err make_first(sl_log *log, sl_text *report)
@@ -236,7 +358,7 @@ static sl_err make_first(sl_log *log, sl_text *report)
     sl_err err = sl_log_make_segment(log->disk, &header, &file);
 
     if (err == SL_OK)
-        err = sl_log_add_segment(log, file, 1);
+        err = sl_log_add_segment(log, file, &header);
     if (err != SL_OK)
         sl_text_add(report, err == SL_ERR_NO_SPACE ? "There is no room on the disk for the first segment"
                                                    : "The first segment could not be made");
@@ -248,15 +370,15 @@ static sl_err make_first(sl_log *log, sl_text *report)
 /* One frame that says nothing but "from here on it is this epoch", or "this is the end". */
 static sl_err mark(sl_log *log, sl_record_kind kind)
 {
-    uint64_t position;
+    sl_log_place place;
     sl_err err = sl_log_begin(log, sl_record_size(0), true);
 
     if (err != SL_OK)
         return err;
-    sl_log_record(log, kind, 0, &position);
+    sl_log_record(log, kind, 0, &place);
     sl_log_end(log);
     sl_log_turn(log);
-    return sl_log_sync_now(log);
+    return sl_log_flush(log);
 }
 
 static sl_err open_disk(sl_log *log, sl_text *report)
@@ -348,7 +470,7 @@ sl_err sl_log_open(const sl_log_setup *setup, sl_text *report, sl_log **ret_log)
 void sl_log_close(sl_log *log)
 {
     sl_log_turn(log);
-    if (log->err == SL_OK && sl_log_sync_now(log) == SL_OK)
+    if (log->err == SL_OK && sl_log_flush(log) == SL_OK)
         (void)mark(log, SL_RECORD_CLOSE); /* without it the next open looks a little longer, that is all */
     free_log(log);
 }

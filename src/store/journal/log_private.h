@@ -10,15 +10,13 @@
 #include <pthread.h>
 
 enum {
-    SEGMENT_NAME_BYTES = 32,
     /* Of the last segment, kept for what is urgent (settles, releases) when there is no next one: an eighth. */
     RESERVE_SHIFT = 3,
 };
 
 typedef struct segment {
     sl_file *file;
-    const uint8_t *bytes;
-    uint64_t number, first, end;
+    uint64_t number, rewrites, first, end;
     uint64_t size_bytes, used_bytes; /* used: up to the last frame, written or gathered */
     uint32_t seed;
 } segment;
@@ -26,7 +24,7 @@ typedef struct segment {
 typedef struct frame {
     size_t at;        /* where it begins in the gathered bytes */
     size_t used;      /* so far */
-    size_t size;      /* as announced */
+    size_t size;      /* as announced: it may become smaller */
     uint32_t records; /* so far */
     uint64_t first_position;
     size_t open_record; /* offset of the record whose payload is being filled; 0: none */
@@ -90,12 +88,8 @@ static inline segment *last_segment(const sl_log *log)
 }
 
 /* log.c */
-sl_err sl_log_add_segment(sl_log *log, sl_file *file, uint64_t number);
+sl_err sl_log_add_segment(sl_log *log, sl_file *file, const sl_segment_header *header);
 void sl_log_fail(sl_log *log);
-void sl_log_notify(sl_log *log); /* makes wait_fd readable; from any thread */
-
-/* log_open.c */
-void sl_segment_name(uint64_t number, char name[SEGMENT_NAME_BYTES]);
 
 /* log_job.c: the last three with the mutex locked */
 sl_err sl_job_start(log_job *job, sl_log *log, void (*work)(sl_log *log));
@@ -107,7 +101,6 @@ void sl_job_wait(log_job *job); /* until it is not wanted any more */
 /* log_sync.c */
 sl_err sl_log_sync_start(sl_log *log);
 void sl_log_sync_stop(sl_log *log);
-sl_err sl_log_sync_now(sl_log *log); /* waits for a running one, then syncs in this thread */
 
 /* log_spare.c */
 sl_err sl_log_spare_start(sl_log *log);

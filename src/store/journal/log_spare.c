@@ -10,7 +10,7 @@ static const char passing_name[] = "next.tmp";
 sl_err sl_log_make_segment(sl_disk *disk, const sl_segment_header *header, sl_file **ret_file)
 {
     uint8_t block[SL_SEGMENT_HEADER_BYTES];
-    char name[SEGMENT_NAME_BYTES];
+    char name[SL_SEGMENT_NAME_BYTES];
     sl_file *file = NULL;
     sl_err err;
 
@@ -19,7 +19,7 @@ sl_err sl_log_make_segment(sl_disk *disk, const sl_segment_header *header, sl_fi
     if (err != SL_OK)
         return err;
     sl_segment_header_put(header, block);
-    sl_segment_name(header->number, name);
+    sl_segment_name(header->number, ".seg", name);
     err = disk->ops->write(file, 0, block, sizeof block);
     if (err == SL_OK)
         err = disk->ops->sync(file);

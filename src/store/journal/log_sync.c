@@ -63,7 +63,7 @@ static void sync_here(sl_log *log)
         log->durable = log->written;
     else
         sl_log_fail(log);
-    sl_log_notify(log);
+    sl_log_wake(log);
 }
 
 void sl_log_sync(sl_log *log)
@@ -72,7 +72,7 @@ void sl_log_sync(sl_log *log)
         return;
     if (log->sync_by_os) {
         log->durable = log->written;
-        sl_log_notify(log);
+        sl_log_wake(log);
         return;
     }
     if (collect(log)) {
@@ -100,7 +100,7 @@ void sl_log_poll(sl_log *log)
         sl_log_sync(log);
 }
 
-sl_err sl_log_sync_now(sl_log *log)
+sl_err sl_log_flush(sl_log *log)
 {
     pthread_mutex_lock(&log->mutex);
     sl_job_wait(&log->sync.job);

@@ -10,55 +10,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-struct memory_batch {
-    memory_batch *next;
-    uint64_t number;
-    uint64_t end; /* done when everything below this position is as durable as wanted */
-    uint64_t bytes;
-    sl_done_fn *done;
-    void *ctx;
-    sl_err err;
-    uint32_t failed_op, op_count;
-    sl_op_result results[];
-};
-
-/* --- the queues --- */
-
-static size_t batch_bytes(uint32_t op_count)
-{
-    return sizeof(memory_batch) + op_count * sizeof(sl_op_result);
-}
-
-static void batch_free(memory_store *store, memory_batch *batch)
-{
-    store->waiting_bytes -= batch->bytes;
-    sl_alloc_give(store->alloc, batch, batch_bytes(batch->op_count));
-}
-
-static void queue_push(memory_queue *queue, memory_batch *batch)
-{
-    batch->next = NULL;
-    if (queue->first == NULL)
-        queue->first = batch;
-    else
-        queue->last->next = batch;
-    queue->last = batch;
-}
-
-static memory_batch *queue_pop(memory_queue *queue)
-{
-    memory_batch *const batch = queue->first;
-
-    queue->first = batch->next;
-    return batch;
-}
-
-static void queue_drop(memory_store *store, memory_queue *queue)
-{
-    while (queue->first != NULL)
-        batch_free(store, queue_pop(queue));
-}
-
 /* --- submitting --- */
 
 static sl_err out_event(void *ctx, uint32_t stream, const sl_event *event)
@@ -89,10 +40,10 @@ static bool has_group_ops(const sl_batch *batch)
     return false;
 }
 
-static sl_err take(memory_store *store, const sl_batch *batch, memory_batch *waiting)
+static sl_err take(memory_store *store, const sl_batch *batch, sl_answer *answer)
 {
     const sl_writer_out out = { store, out_event, out_group, out_at };
-    const sl_err err = sl_writer_take(&store->writer, batch, &out, waiting->results, &waiting->failed_op);
+    const sl_err err = sl_writer_take(&store->writer, batch, &out, answer->results, &answer->failed_op);
 
     if (err != SL_OK)
         memory_events_cut(store, store->writer.next_position);
@@ -105,28 +56,18 @@ static sl_err take(memory_store *store, const sl_batch *batch, memory_batch *wai
 static sl_err memory_submit(sl_store *base, const sl_batch *batch, sl_done_fn *done, void *ctx)
 {
     memory_store *const store = memory_of(base);
-    const uint64_t bytes = sl_batch_bytes(batch);
-    memory_batch *waiting;
+    sl_answer *answer;
+    sl_err err =
+        store->closing ? SL_ERR_STORE_FAILED : sl_answers_new(&store->answers, batch, done, ctx, &answer);
 
-    if (store->closing)
-        return SL_ERR_STORE_FAILED;
-    if (store->waiting_bytes + bytes > SL_WAITING_BYTES_MAX)
-        return SL_ERR_FULL;
-    waiting = sl_alloc_take(store->alloc, batch_bytes(batch->op_count));
-    if (waiting == NULL)
-        return SL_ERR_NOMEM;
-    *waiting = (memory_batch){ .bytes = bytes, .done = done, .ctx = ctx, .op_count = batch->op_count };
-    store->waiting_bytes += bytes;
-    waiting->err = take(store, batch, waiting);
-    if (!sl_writer_answers(waiting->err)) {
-        const sl_err err = waiting->err;
-
-        batch_free(store, waiting);
+    if (err != SL_OK)
+        return err;
+    err = answer->err = take(store, batch, answer);
+    if (!sl_writer_answers(err)) {
+        sl_answers_forget(&store->answers, answer);
         return err;
     }
-    waiting->number = store->batch_number++;
-    waiting->end = store->writer.next_position;
-    queue_push(batch->durability == SL_DURABLE_SYNC ? &store->syncs : &store->writes, waiting);
+    sl_answers_push(&store->answers, batch->durability, answer, store->writer.next_position);
     return SL_OK;
 }
 
@@ -144,7 +85,8 @@ void memory_wake(const memory_store *store)
 /* A sync is wanted when somebody waits for what is written but not synced. */
 static void begin_sync(memory_store *store)
 {
-    if (store->syncing_end != 0 || store->syncs.first == NULL || store->synced_end == store->written_end)
+    if (store->syncing_end != 0 || !sl_answers_wait(&store->answers, SL_DURABLE_SYNC) ||
+        store->synced_end == store->written_end)
         return;
     store->syncing_end = store->written_end;
     memory_wake(store);
@@ -152,8 +94,8 @@ static void begin_sync(memory_store *store)
 
 static bool something_is_due(const memory_store *store)
 {
-    return (store->syncs.first != NULL && store->syncs.first->end <= store->synced_end) ||
-           (store->writes.first != NULL && store->writes.first->end <= store->written_end);
+    return sl_answers_due(&store->answers, SL_DURABLE_SYNC, store->synced_end) ||
+           sl_answers_due(&store->answers, SL_DURABLE_WRITTEN, store->written_end);
 }
 
 static void memory_turn(sl_store *base)
@@ -165,21 +107,6 @@ static void memory_turn(sl_store *base)
     begin_sync(store);
     if (something_is_due(store))
         memory_wake(store);
-}
-
-static void answer(memory_store *store, memory_batch *batch)
-{
-    const sl_commit commit = { .err = batch->err, .failed_op = batch->failed_op, .results = batch->results };
-
-    batch->done(batch->ctx, &commit);
-    batch_free(store, batch);
-}
-
-/* Batches from `number_end` on came in meanwhile, from a done(): their turn has not ended. */
-static void answer_due(memory_store *store, memory_queue *queue, uint64_t position_end, uint64_t number_end)
-{
-    while (queue->first != NULL && queue->first->end <= position_end && queue->first->number < number_end)
-        answer(store, queue_pop(queue));
 }
 
 static bool end_sync(memory_store *store)
@@ -195,15 +122,15 @@ static bool end_sync(memory_store *store)
 static void memory_poll(sl_store *base)
 {
     memory_store *const store = memory_of(base);
-    const uint64_t number_end = store->batch_number;
+    const uint64_t number_end = store->answers.number;
     uint64_t count;
     bool moved;
 
     if (read(store->wait_fd, &count, sizeof count) < 0)
         assert(errno == EAGAIN); /* polling without need is allowed */
     moved = end_sync(store);
-    answer_due(store, &store->writes, store->written_end, number_end);
-    answer_due(store, &store->syncs, store->synced_end, number_end);
+    sl_answers_give(&store->answers, SL_DURABLE_WRITTEN, store->written_end, number_end, SL_OK);
+    sl_answers_give(&store->answers, SL_DURABLE_SYNC, store->synced_end, number_end, SL_OK);
     if (moved && base->on_commit != NULL)
         base->on_commit(base->on_commit_ctx, store->synced_end);
     begin_sync(store);
@@ -234,8 +161,7 @@ static const char *memory_problem(const sl_store *base)
 
 static void store_free(memory_store *store)
 {
-    queue_drop(store, &store->syncs);
-    queue_drop(store, &store->writes);
+    sl_answers_drop(&store->answers);
     memory_events_free(store);
     memory_groups_free(store);
     sl_writer_done(&store->writer);
@@ -250,7 +176,8 @@ static void memory_close(sl_store *base)
 
     store->closing = true;
     memory_turn(base);
-    while (store->syncs.first != NULL || store->writes.first != NULL)
+    while (sl_answers_wait(&store->answers, SL_DURABLE_SYNC) ||
+           sl_answers_wait(&store->answers, SL_DURABLE_WRITTEN))
         memory_poll(base);
     store_free(store);
 }
@@ -279,6 +206,7 @@ sl_err sl_store_open_memory(const sl_store_setup *setup, sl_store **ret_store)
     *store = (memory_store){ .base.ops = &memory_ops,
                              .alloc = setup->alloc,
                              .seed = setup->seed,
+                             .answers = { .alloc = setup->alloc },
                              .written_end = SL_POSITION_FIRST,
                              .synced_end = SL_POSITION_FIRST,
                              .wait_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) };
@@ -300,8 +228,7 @@ sl_err sl_store_memory_restart(sl_store *base, sl_restart kind)
     sl_err err;
 
     assert(base->ops == &memory_ops);
-    queue_drop(store, &store->syncs);
-    queue_drop(store, &store->writes);
+    sl_answers_drop(&store->answers);
     memory_events_cut(store, end);
     memory_groups_cut(store, end);
     store->written_end = store->synced_end = end; /* opening a store makes sure of what it finds */

@@ -14,6 +14,7 @@
 #define SL_STORE_MEMORY_MEMORY_H
 
 #include "base/list.h"
+#include "store/answers.h"
 #include "store/backend.h"
 #include "store/writer.h"
 
@@ -28,12 +29,6 @@ typedef struct memory_stream {
     memory_event **events;
     size_t count, capacity;
 } memory_stream;
-
-typedef struct memory_batch memory_batch; /* waits for its done(); in memory.c */
-
-typedef struct memory_queue {
-    memory_batch *first, *last;
-} memory_queue;
 
 typedef struct memory_groups {
     sl_map by_number; /* the newest of a number first: an older one may wait for the sync of its deletion */
@@ -52,9 +47,7 @@ typedef struct memory_store {
     memory_stream *streams; /* by id */
     size_t stream_capacity;
     memory_groups groups;
-    memory_queue syncs, writes; /* batches by durability */
-    uint64_t batch_number;      /* of the next one */
-    uint64_t waiting_bytes;
+    sl_answers answers;
     uint64_t written_end, syncing_end, synced_end; /* syncing_end is 0 while no sync runs */
     int wait_fd;
     bool closing;

@@ -1,7 +1,7 @@
 /* The log: order, durability, power cuts, damage, failing calls, full disks. */
 #include "../base/support.h"
 #include "../test.h"
-#include "sim_disk.h"
+#include "store/faulty/faulty.h"
 #include "store/journal/log.h"
 
 #include <poll.h>
@@ -41,9 +41,9 @@ static sl_err put(sl_log *log, uint32_t count, uint32_t payload_bytes, bool urge
     if (err != SL_OK)
         return err;
     for (uint32_t i = 0; i < count; i++) {
-        uint64_t position;
-        uint8_t *const at = sl_log_record(log, SL_RECORD_EVENT, payload_bytes, &position);
-        memset(at, (int)(position % 251), payload_bytes);
+        sl_log_place place;
+        uint8_t *const at = sl_log_record(log, SL_RECORD_EVENT, payload_bytes, &place);
+        memset(at, (int)(place.position % 251), payload_bytes);
     }
     sl_log_end(log);
     return SL_OK;
@@ -66,11 +66,11 @@ typedef struct reader {
     bool wrong;
 } reader;
 
-static sl_err look(void *ctx, const sl_record_view *record, uint32_t offset)
+static sl_err look(void *ctx, const sl_record_view *record, sl_record_place place)
 {
     reader *const r = ctx;
 
-    (void)offset;
+    (void)place;
     r->wrong = r->wrong || record->position != r->next;
     r->next++;
     r->events += record->kind == SL_RECORD_EVENT;
@@ -86,10 +86,10 @@ static reader read_all(const sl_log *log, sl_err *ret_err)
 
     *ret_err = SL_OK;
     for (uint32_t i = 0; i < sl_log_segment_count(log) && *ret_err == SL_OK; i++) {
-        sl_segment_view view;
+        sl_segment_ref segment;
         uint64_t offset;
-        sl_log_segment(log, i, &view);
-        *ret_err = sl_log_visit(&view, look, &r, &offset);
+        sl_log_segment(log, i, &segment);
+        *ret_err = sl_segment_each(&segment, look, &r, &offset);
     }
     return r;
 }
@@ -107,11 +107,11 @@ static void expect_events(const sl_log *log, uint64_t events)
 
 TEST(what_is_written_is_read_in_order_over_segments_and_restarts)
 {
-    sim_disk *disk = sim_disk_new();
+    sl_faulty *disk = sl_faulty_new();
 
     for (uint32_t life = 1; life <= 5; life++) {
         opened o =
-            open_on(sim_disk_door(disk), life % 2 ? 0 : 100); /* by the other thread, and in this one */
+            open_on(sl_faulty_door(disk), life % 2 ? 0 : 100); /* by the other thread, and in this one */
         EXPECT_OK(o.err);
         EXPECT_STR(o.text, "");
         expect_events(o.log, 300 * (uint64_t)(life - 1));
@@ -126,37 +126,62 @@ TEST(what_is_written_is_read_in_order_over_segments_and_restarts)
         EXPECT(sl_log_segment_count(o.log) > life);
         sl_log_close(o.log);
     }
-    sim_disk_free(disk);
+    sl_faulty_free(disk);
 }
 
 /* The process dies, the machine does not: what was written is there, synced or not. */
 TEST(what_was_written_survives_the_process)
 {
-    sim_disk *disk = sim_disk_new();
-    opened o = open_on(sim_disk_door(disk), 100), again;
+    sl_faulty *disk = sl_faulty_new();
+    opened o = open_on(sl_faulty_door(disk), 100), again;
 
     EXPECT_OK(put(o.log, 3, 100, false));
     sl_log_turn(o.log);
     EXPECT_OK(put(o.log, 3, 100, false)); /* gathered, never written */
-    again = open_on(sim_disk_door(disk), 100);
+    sl_faulty_kill(disk);
+    sl_log_close(o.log); /* it can not write any more */
+    again = open_on(sl_faulty_door(disk), 100);
     EXPECT_OK(again.err);
     expect_events(again.log, 3);
     sl_log_close(again.log);
-    sim_disk_fail_after(disk, 0, SL_ERR_IO); /* the first one must not write any more */
-    sl_log_close(o.log);
-    sim_disk_free(disk);
+    sl_faulty_free(disk);
+}
+
+/* What a killed process had written and not synced is seen by the next one, which calls it durable. So it must have been
+ * synced by then. */
+TEST(what_a_killed_process_left_is_durable_after_the_next_opening)
+{
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        sl_faulty *disk = sl_faulty_new();
+        opened o = open_on(sl_faulty_door(disk), 100);
+
+        EXPECT_OK(put(o.log, 3, 700, false));
+        sl_log_turn(o.log);
+        sl_faulty_kill(disk);
+        sl_log_close(o.log);
+        o = open_on(sl_faulty_door(disk), 100);
+        EXPECT_OK(o.err);
+        sl_faulty_power_cut(disk, seed);
+        sl_log_close(o.log);
+        sl_faulty_settle(disk);
+        o = open_on(sl_faulty_door(disk), 100);
+        EXPECT_OK(o.err);
+        expect_events(o.log, 3);
+        sl_log_close(o.log);
+        sl_faulty_free(disk);
+    }
 }
 
 /* After any power cut: every durable record is there, a frame is there whole or not at all, nothing wrong is read. */
 TEST(a_power_cut_takes_nothing_that_was_durable_and_leaves_no_half_frame)
 {
     for (uint64_t seed = 1; seed <= 400; seed++) {
-        sim_disk *disk = sim_disk_new();
+        sl_faulty *disk = sl_faulty_new();
         dice d = dice_from(seed);
         uint64_t durable = 0;
 
         for (int life = 0; life < 4; life++) {
-            opened o = open_on(sim_disk_door(disk), 2);
+            opened o = open_on(sl_faulty_door(disk), 2);
             sl_err err;
             reader r;
 
@@ -172,19 +197,18 @@ TEST(a_power_cut_takes_nothing_that_was_durable_and_leaves_no_half_frame)
                     wait_for_sync(o.log);
             }
             durable = sl_log_durable(o.log);
-            sim_disk_power_cut(disk, seed * 10 + (uint64_t)life);
+            sl_faulty_power_cut(disk, seed * 10 + (uint64_t)life);
             sl_log_close(o.log);
-            sim_disk_settle(disk);
+            sl_faulty_settle(disk);
         }
-        sim_disk_free(disk);
+        sl_faulty_free(disk);
     }
 }
 
 /* The process dies here; what it wrote stays. */
-static void die(sim_disk *disk, sl_log *log)
+static void die(sl_faulty *disk, sl_log *log)
 {
-    sim_disk_power_cut(disk,
-                       1); /* nothing changes any more; not settled, so a reader sees all that was written */
+    sl_faulty_kill(disk);
     sl_log_close(log);
 }
 
@@ -192,30 +216,30 @@ static void die(sim_disk *disk, sl_log *log)
  * gives it the right position: only the epoch tells that it was never part of this log. */
 TEST(a_frame_that_an_earlier_life_left_behind_the_end_does_not_come_back)
 {
-    sim_disk *disk = sim_disk_new();
-    opened o = open_on(sim_disk_door(disk), 100);
+    sl_faulty *disk = sl_faulty_new();
+    opened o = open_on(sl_faulty_door(disk), 100);
 
     EXPECT_OK(put(o.log, 1, 0, false)); /* as large as what the next life writes when it opens */
     EXPECT_OK(put(o.log, 1, 16, false));
     sl_log_turn(o.log);
     die(disk, o.log);
-    sim_disk_flip(disk, "0000000000000001.seg", 4096 + 72 + 20, 0); /* the first of the two was torn */
-    o = open_on(sim_disk_door(disk), 100);
+    sl_faulty_flip(disk, "0000000000000001.seg", 4096 + 72 + 20, 0); /* the first of the two was torn */
+    o = open_on(sl_faulty_door(disk), 100);
     EXPECT_OK(o.err);
     EXPECT(strstr(o.text, "Cut what a crash had left") != NULL);
     EXPECT_EQ(sl_log_next(o.log), 3);
     die(disk, o.log);
-    o = open_on(sim_disk_door(disk), 100);
+    o = open_on(sl_faulty_door(disk), 100);
     EXPECT_OK(o.err);
     EXPECT_EQ(sl_log_next(o.log), 4);
     expect_events(o.log, 0);
     sl_log_close(o.log);
-    sim_disk_free(disk);
+    sl_faulty_free(disk);
 }
 
-static void fill(sim_disk *disk, int frames)
+static void fill(sl_faulty *disk, int frames)
 {
-    opened o = open_on(sim_disk_door(disk), 100);
+    opened o = open_on(sl_faulty_door(disk), 100);
 
     EXPECT_OK(o.err);
     for (int i = 0; i < frames; i++)
@@ -229,12 +253,12 @@ TEST(a_flipped_bit_is_never_read_as_truth)
     static const char name[] = "0000000000000001.seg";
 
     for (uint64_t offset = 0; offset < 4096 + 1200; offset += offset < 60 || offset >= 4096 ? 1 : 97) {
-        sim_disk *disk = sim_disk_new();
+        sl_faulty *disk = sl_faulty_new();
         opened o;
 
         fill(disk, 6);
-        sim_disk_flip(disk, name, offset, (unsigned)(offset % 8));
-        o = open_on(sim_disk_door(disk), 100);
+        sl_faulty_flip(disk, name, offset, (unsigned)(offset % 8));
+        o = open_on(sl_faulty_door(disk), 100);
         if (o.err == SL_OK) {
             expect_events(o.log, 12);
             sl_log_close(o.log);
@@ -242,48 +266,48 @@ TEST(a_flipped_bit_is_never_read_as_truth)
             EXPECT_ERR(o.err, SL_ERR_CORRUPT);
             EXPECT(strstr(o.text, name) != NULL && strstr(o.text, "Restore") != NULL);
         }
-        sim_disk_free(disk);
+        sl_faulty_free(disk);
     }
 }
 
 TEST(damage_in_a_full_segment_is_found_by_reading_it)
 {
-    sim_disk *disk = sim_disk_new();
+    sl_faulty *disk = sl_faulty_new();
     opened o;
     reader r;
     sl_err err;
 
     fill(disk, 400);
-    sim_disk_flip(disk, "0000000000000001.seg", 9000, 3);
-    o = open_on(sim_disk_door(disk), 100); /* opening reads only the last one */
+    sl_faulty_flip(disk, "0000000000000001.seg", 9000, 3);
+    o = open_on(sl_faulty_door(disk), 100); /* opening reads only the last one */
     EXPECT_OK(o.err);
     r = read_all(o.log, &err);
     EXPECT_ERR(err, SL_ERR_CORRUPT);
     EXPECT(!r.wrong);
     sl_log_close(o.log);
-    sim_disk_free(disk);
+    sl_faulty_free(disk);
 }
 
 TEST(a_missing_segment_is_named)
 {
-    sim_disk *disk = sim_disk_new();
+    sl_faulty *disk = sl_faulty_new();
     sl_disk *door;
     opened o;
 
     fill(disk, 800);
-    door = sim_disk_door(disk);
+    door = sl_faulty_door(disk);
     EXPECT_OK(door->ops->remove(door, "0000000000000002.seg"));
     door->ops->free(door);
-    o = open_on(sim_disk_door(disk), 100);
+    o = open_on(sl_faulty_door(disk), 100);
     EXPECT_ERR(o.err, SL_ERR_CORRUPT);
     EXPECT(strstr(o.text, "missing") != NULL);
-    sim_disk_free(disk);
+    sl_faulty_free(disk);
 }
 
 /* Opens, writes, syncs and closes. Returns what was durable before the first failure, 0 when it did not open. */
-static uint64_t one_life(sim_disk *disk)
+static uint64_t one_life(sl_faulty *disk)
 {
-    opened o = open_on(sim_disk_door(disk), 2);
+    opened o = open_on(sl_faulty_door(disk), 2);
     uint64_t durable;
 
     if (o.err != SL_OK)
@@ -303,28 +327,28 @@ static uint64_t one_life(sim_disk *disk)
 TEST(each_call_to_the_disk_may_fail_once)
 {
     static const sl_err errors[] = { SL_ERR_IO, SL_ERR_NO_SPACE };
-    sim_disk *disk = sim_disk_new();
+    sl_faulty *disk = sl_faulty_new();
     uint64_t calls;
 
     one_life(disk);
-    calls = sim_disk_calls(disk);
-    sim_disk_free(disk);
+    calls = sl_faulty_calls(disk);
+    sl_faulty_free(disk);
     EXPECT(calls > 100);
     for (uint64_t n = 0; n < 2 * calls; n += n < 40 ? 1 : 5) {
         opened o;
         uint64_t durable;
 
-        disk = sim_disk_new();
-        sim_disk_fail_after(disk, n / 2, errors[n % 2]);
+        disk = sl_faulty_new();
+        sl_faulty_fail_after(disk, n / 2, errors[n % 2]);
         durable = one_life(disk);
-        sim_disk_fail_after(disk, UINT64_MAX, SL_OK);
-        sim_disk_power_cut(disk, n);
-        sim_disk_settle(disk);
-        o = open_on(sim_disk_door(disk), 2);
+        sl_faulty_fail_after(disk, UINT64_MAX, SL_OK);
+        sl_faulty_power_cut(disk, n);
+        sl_faulty_settle(disk);
+        o = open_on(sl_faulty_door(disk), 2);
         EXPECT_RUN(o.err == SL_OK, n, (size_t)0);
         EXPECT_RUN(sl_log_next(o.log) >= durable, n, (size_t)1);
         sl_log_close(o.log);
-        sim_disk_free(disk);
+        sl_faulty_free(disk);
     }
 }
 
@@ -334,33 +358,33 @@ TEST(a_failed_sync_is_the_end_and_is_not_tried_again)
 
     for (uint32_t inline_max = 0; inline_max <= 100;
          inline_max += 100) { /* by the other thread, and in this one */
-        sim_disk *disk = sim_disk_new();
-        opened o = open_on(sim_disk_door(disk), inline_max);
+        sl_faulty *disk = sl_faulty_new();
+        opened o = open_on(sl_faulty_door(disk), inline_max);
         uint64_t syncs;
 
         EXPECT_OK(put(o.log, 1, 10, false));
-        sim_disk_fail_sync(disk, name);
+        sl_faulty_fail_sync(disk, name);
         wait_for_sync(o.log);
         EXPECT_ERR(sl_log_err(o.log), SL_ERR_STORE_FAILED);
         EXPECT(sl_log_durable(o.log) < sl_log_written(o.log));
-        syncs = sim_disk_syncs(disk, name);
+        syncs = sl_faulty_syncs(disk, name);
         sl_log_sync(o.log);
         EXPECT_ERR(put(o.log, 1, 10, false), SL_ERR_STORE_FAILED);
         sl_log_close(o.log);
-        EXPECT_EQ(sim_disk_syncs(disk, name), syncs);
-        sim_disk_free(disk);
+        EXPECT_EQ(sl_faulty_syncs(disk, name), syncs);
+        sl_faulty_free(disk);
     }
 }
 
 /* No room for the next segment: what is not urgent is refused while the reserve lasts, and goes on when there is room. */
 TEST(a_full_disk_refuses_appends_keeps_a_reserve_and_recovers_by_itself)
 {
-    sim_disk *disk = sim_disk_new();
-    opened o = open_on(sim_disk_door(disk), 100);
+    sl_faulty *disk = sl_faulty_new();
+    opened o = open_on(sl_faulty_door(disk), 100);
     uint64_t urgent = 0;
     sl_err err;
 
-    sim_disk_set_full(disk, true);
+    sl_faulty_set_full(disk, true);
     while ((err = put(o.log, 1, 1000, false)) == SL_OK)
         wait_for_sync(o.log);
     EXPECT_ERR(err, SL_ERR_NO_SPACE);
@@ -368,7 +392,7 @@ TEST(a_full_disk_refuses_appends_keeps_a_reserve_and_recovers_by_itself)
         wait_for_sync(o.log);
     EXPECT(urgent >= SEGMENT / 8 / 200);
     EXPECT_OK(sl_log_err(o.log));
-    sim_disk_set_full(disk, false);
+    sl_faulty_set_full(disk, false);
     while ((err = put(o.log, 1, 1000, false)) == SL_ERR_NO_SPACE) {
         struct pollfd fd = { .fd = sl_log_wait_fd(o.log), .events = POLLIN };
         poll(&fd, 1, -1); /* the next segment is ready, or could not be made again */
@@ -376,18 +400,18 @@ TEST(a_full_disk_refuses_appends_keeps_a_reserve_and_recovers_by_itself)
     }
     EXPECT_OK(err);
     sl_log_close(o.log);
-    sim_disk_free(disk);
+    sl_faulty_free(disk);
 }
 
 TEST(a_frame_larger_than_a_segment_is_refused)
 {
-    sim_disk *disk = sim_disk_new();
-    opened o = open_on(sim_disk_door(disk), 100);
+    sl_faulty *disk = sl_faulty_new();
+    opened o = open_on(sl_faulty_door(disk), 100);
 
     EXPECT_ERR(put(o.log, 1, SEGMENT, false), SL_ERR_TOO_LARGE);
     EXPECT_OK(put(o.log, 1, SEGMENT - 4096 - 48 - 24, false));
     sl_log_close(o.log);
-    sim_disk_free(disk);
+    sl_faulty_free(disk);
 }
 
 TEST(two_processes_do_not_share_a_folder)

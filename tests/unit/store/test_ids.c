@@ -10,7 +10,7 @@ static sl_uuid id(uint64_t number)
     return sl_uuid_from_halves(1, (int64_t)number);
 }
 
-static bool knows(const sl_ids *ids, uint32_t stream, uint64_t number, uint64_t revision)
+static bool knows(sl_ids *ids, uint32_t stream, uint64_t number, uint64_t revision)
 {
     sl_ids_place place = { 0 };
 
