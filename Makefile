@@ -10,7 +10,7 @@ SECONDS ?= 60
 PARTS ?=
 
 .DEFAULT_GOAL := build
-.PHONY: build run test check sim mutants bench fuzz coverage asan tsan install uninstall clean help
+.PHONY: build run test test-long check sim mutants bench fuzz coverage asan tsan install uninstall clean help
 
 # One word for the shell, whatever it holds.
 quoted = '$(subst ','\'',$(1))'
@@ -34,6 +34,10 @@ run: build ## build, then show the version and what the program can do
 test: ## every test, or PARTS; ends with "N passed, N failed"
 	@tools/setup build test
 	@tools/test $(PARTS)
+
+test-long: ## the long runs: 100,000 power cuts, 600 kills; half an hour
+	@tools/setup build test
+	@tools/test --long $(PARTS)
 
 check: ## the source checks alone
 	@tools/setup build test

@@ -32,7 +32,8 @@
     XX(STORE_FAILED, false, "the store failed and accepts nothing more: restart the server")                 \
     XX(CORRUPT, false, "the stored data is damaged")                                                         \
     XX(VERSION, false, "written by another version")                                                         \
-    XX(IO, true, "storage did not answer")
+    XX(IO, true, "storage did not answer")                                                                   \
+    XX(OPEN_FILES, true, "as many files are open as the system allows: raise the limit (ulimit -n)")
 
 typedef enum sl_err {
 #define XX(name, retry, text) SL_ERR_##name,

@@ -9,19 +9,24 @@
 
 #include <sluice.h>
 
+#include "cli/backup_command.h"
 #include "cli/budget_command.h"
+#include "cli/dump_command.h"
+#include "cli/journal_command.h"
 #include "cli/print.h"
+#include "cli/scavenge_command.h"
 #include "cli/suggest.h"
 
 enum {
-    SENTENCES_BYTES = SL_COMPLAINT_BYTES + 128
+    SENTENCES_BYTES = SL_COMPLAINT_BYTES + 128,
+    NAME_BYTES = 64
 };
 
 typedef struct command {
     const char *name;
     unsigned bit;
     const char *words; /* for the usage line: "[COMMAND]" */
-    size_t words_max;
+    size_t words_min, words_max;
     int (*run)(const sl_invocation *invocation);
     const char *summary; /* for the list; a phrase */
     const char *details; /* for `help COMMAND`; paragraphs, the printer breaks them into lines */
@@ -52,12 +57,94 @@ static const char budget_details[] =
     "the reserve; workers is settle and abort, until the last handler is gone; handler is settle, what a "
     "single message may still take. Timeouts that you set elsewhere should be in the same order.\n";
 
+static const char verify_details[] =
+    "Reads everything in the data folder of a server: all segments with their checksums and positions, all "
+    "indexes against their segments, all lists of streams. Shows all damage, not only the first: file, byte, "
+    "what it means, which positions are lost, what to do.\n"
+    "\n"
+    "What a crash left behind the end is no damage: it is shown as a note and cut when the journal is "
+    "opened. "
+    "Neither is a missing index: it is made anew.\n"
+    "\n"
+    "Nothing is changed and nothing is locked: a server may be running on the folder. It may fill the disk's "
+    "time, though: everything is read once.\n"
+    "\n"
+    "Exit codes: 0 no damage, 3 damage, 1 the folder could not be read.\n";
+
+static const char dump_details[] =
+    "Shows the records of a journal, one line for each: position, kind, and what it says. Events with "
+    "stream, "
+    "revision, type, id, time and sizes, records of groups with their fields. A line that begins with # is "
+    "about "
+    "the file: a segment begins, or something in it is damaged; then it goes on with the next frame that can "
+    "be "
+    "read. With --json each line is an object.\n"
+    "\n"
+    "Events that are hidden (by deletion, $maxCount, $maxAge or $tb) and not yet scavenged are shown as "
+    "well. A "
+    "server may be running on the folder: what it has written is shown, also what it has not confirmed yet.\n"
+    "\n"
+    "Exit codes: 0 done, 3 damage was passed on the way, 1 the folder could not be read.\n";
+
+static const char stats_details[] =
+    "Reads all segments and shows what is in them: records by kind, events, streams, groups, the largest "
+    "streams, "
+    "what is hidden and waits for a scavenge, sizes of indexes, how often the journal was opened.\n"
+    "\n"
+    "Hidden events are estimated from revisions, without those that only $maxAge hides. Memory grows with "
+    "the number "
+    "of streams, about 150 bytes each. A server may be running on the folder.\n"
+    "\n"
+    "Exit codes: 0 done, 3 damage was found and is not in the numbers, 1 the folder could not be read.\n";
+
+static const char backup_details[] =
+    "Copies the data folder of a server, also while the server runs, into TARGET: a folder that does not "
+    "exist or "
+    "is empty. All that was confirmed before the backup began is in the copy, and what comes after it is "
+    "there up "
+    "to some moment, nothing half.\n"
+    "\n"
+    "The copy is made in TARGET.partial, verified, and gets its name at the end: under that name it is "
+    "complete or "
+    "not there. When it fails, nothing is left. When it is killed, TARGET.partial is left; delete it.\n"
+    "\n"
+    "To restore, copy TARGET back, or name it as the data folder. Of the same moment there should be only "
+    "one server: "
+    "do not run one on the copy and one on the original.\n"
+    "\n"
+    "Exit codes: 0 done, 3 the journal is damaged and nothing was copied, 1 the copy could not be made.\n";
+
+static const char scavenge_details[] =
+    "Gives space back that hidden events (by deletion, $maxCount, $maxAge, $tb) and old records of groups "
+    "take: "
+    "segments are rewritten without them. Positions do not change, and the last event of a stream stays.\n"
+    "\n"
+    "It opens the journal, so no server may run on the folder: it is refused then, with the number of the "
+    "process. A "
+    "running server does the same by itself, each time it has filled a segment, with segments that are half "
+    "dead. The "
+    "last segment is never rewritten.\n"
+    "\n"
+    "It can be ended at any time: each segment is replaced in one step.\n"
+    "\n"
+    "Exit codes: 0 done, 3 the journal is damaged, 1 it could not be done.\n";
+
 static const command commands[] = {
-    { "help", SL_COMMAND_HELP, "[COMMAND]", 1, run_help, "explain sluice, or one command",
+    { "help", SL_COMMAND_HELP, "[COMMAND]", 0, 2, run_help, "explain sluice, or one command",
       "Without a word: what sluice can do. With a command: its options, defaults and limits.\n" },
-    { "budget", SL_COMMAND_BUDGET, "", 0, sl_budget_command, "split a shutdown grace into its parts",
+    { "budget", SL_COMMAND_BUDGET, "", 0, 0, sl_budget_command, "split a shutdown grace into its parts",
       budget_details },
-    { "version", SL_COMMAND_VERSION, "", 0, run_version, "show the version",
+    { "journal verify", SL_COMMAND_JOURNAL_VERIFY, "FOLDER", 1, 1, sl_journal_verify_command,
+      "look for damage in a journal", verify_details },
+    { "journal dump", SL_COMMAND_JOURNAL_DUMP, "FOLDER", 1, 1, sl_journal_dump_command,
+      "show the records of a journal", dump_details },
+    { "journal stats", SL_COMMAND_JOURNAL_STATS, "FOLDER", 1, 1, sl_journal_stats_command,
+      "show what is in a journal", stats_details },
+    { "backup", SL_COMMAND_BACKUP, "FOLDER TARGET", 2, 2, sl_backup_command,
+      "copy a journal, also while a server runs", backup_details },
+    { "scavenge", SL_COMMAND_SCAVENGE, "FOLDER", 1, 1, sl_scavenge_command,
+      "give space back that nobody needs any more", scavenge_details },
+    { "version", SL_COMMAND_VERSION, "", 0, 0, run_version, "show the version",
       "Prints \"sluice\" and the version. With --json: {\"version\": \"...\"}.\n" },
 };
 enum {
@@ -85,6 +172,36 @@ static const command *find_command(const char *name)
     return NULL;
 }
 
+/* "journal": a word that commands begin with and that is none. */
+static bool is_family(const char *name)
+{
+    const size_t bytes = strlen(name);
+
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        if (strncmp(commands[i].name, name, bytes) == 0 && commands[i].name[bytes] == ' ')
+            return true;
+    }
+    return false;
+}
+
+static const char *join(const char *first, const char *second, char name[static NAME_BYTES])
+{
+    snprintf(name, NAME_BYTES, "%s %s", first, second);
+    return name;
+}
+
+/* The command that the words begin with; *ret_used: how many of them are its name. */
+static const command *find_words(char *const *words, size_t word_count, size_t *ret_used)
+{
+    char name[NAME_BYTES];
+
+    *ret_used = 1;
+    if (!is_family(words[0]))
+        return find_command(words[0]);
+    *ret_used = word_count < 2 ? 1 : 2;
+    return word_count < 2 ? NULL : find_command(join(words[0], words[1], name));
+}
+
 static sl_option_table options_of(const command *which)
 {
     return (sl_option_table){ .rows = sl_options, .row_count = SL_OPT_COUNT_, .command = which->bit };
@@ -101,6 +218,16 @@ int sl_cli_complain(const sl_invocation *invocation, const char *sentences)
         fputs("}\n", invocation->out);
     }
     return SL_EXIT_USAGE;
+}
+
+int sl_cli_fail(const sl_invocation *invocation, const char *sentences)
+{
+    char quoted[4 * SENTENCES_BYTES], stopped[4 * SENTENCES_BYTES + 1];
+
+    sl_quote_into(quoted, sizeof quoted, sentences); /* it may name files as the user did */
+    snprintf(stopped, sizeof stopped, "%s.", quoted);
+    (void)sl_cli_complain(invocation, stopped);
+    return SL_EXIT_FAILED;
 }
 
 __attribute__((format(printf, 2, 3))) static int complain(const sl_invocation *invocation, const char *format,
@@ -134,7 +261,49 @@ static int complain_command(const sl_invocation *invocation, const char *name)
                     nearest, where);
 }
 
+/* A word of a family stands alone, or with one that does not belong to it. */
+static int complain_family(const sl_invocation *invocation, const char *family, const char *second)
+{
+    char name[NAME_BYTES], buffer[SENTENCES_BYTES];
+    const size_t bytes = strlen(family);
+    sl_text text;
+
+    if (second != NULL && second[0] != '-')
+        return complain_command(invocation, join(family, second, name));
+    sl_text_init(&text, buffer, sizeof buffer);
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        if (strncmp(commands[i].name, family, bytes) != 0 || commands[i].name[bytes] != ' ')
+            continue;
+        sl_text_add(&text, text.bytes == 0 ? "" : ", ");
+        sl_text_add(&text, commands[i].name + bytes + 1);
+    }
+    return complain(invocation,
+                    "'%s' needs one of these words behind it: %s. 'sluice help %s' explains them.", family,
+                    buffer, family);
+}
+
 /* --- help --- */
+
+static size_t name_width(void)
+{
+    size_t width = 10;
+
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        width = strlen(commands[i].name) > width ? strlen(commands[i].name) : width;
+    return width;
+}
+
+static void help_family(const char *family, FILE *out)
+{
+    const size_t bytes = strlen(family);
+
+    fprintf(out, "usage: sluice %s WORD [OPTION]...\n\ncommands:\n", family);
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        if (strncmp(commands[i].name, family, bytes) == 0 && commands[i].name[bytes] == ' ')
+            sl_print_entry(out, commands[i].name, name_width(), commands[i].summary);
+    }
+    fprintf(out, "\n'sluice help %s WORD' explains one.\n", family);
+}
 
 static void help_overview(FILE *out)
 {
@@ -144,14 +313,18 @@ static void help_overview(FILE *out)
             "commands:\n",
             sl_version());
     for (size_t i = 0; i < COMMAND_COUNT; i++)
-        sl_print_entry(out, commands[i].name, 10, commands[i].summary);
+        sl_print_entry(out, commands[i].name, name_width(), commands[i].summary);
     sl_print_wrapped(
         out, (sl_print_place){ 0 },
         "\n'sluice help COMMAND' explains one. 'sluice --help' and 'sluice --version' work as well.\n"
         "\n"
-        "Exit codes: 0 done, 1 failed, 2 the command line was not understood and nothing was done.\n"
+        "Exit codes: 0 done, 1 failed, 2 the command line was not understood and nothing was done, 3 the "
+        "journal "
+        "is damaged.\n"
         "\n"
-        "This version holds the delivery core and its tests. The server and the worker are not in it yet.");
+        "This version holds the delivery core, the journal and their tests. The server and the worker are "
+        "not in "
+        "it yet.");
 }
 
 static void help_command(const command *which, FILE *out)
@@ -165,15 +338,30 @@ static void help_command(const command *which, FILE *out)
     sl_options_help(&options, out);
 }
 
+static int complain_words(const sl_invocation *invocation, const command *which, const char *word)
+{
+    return complain(invocation, "'%s' is one word too many. 'sluice help %s' shows the usage.",
+                    sl_quote(word).text, which->name);
+}
+
 static int run_help(const sl_invocation *invocation)
 {
     if (invocation->word_count == 0) {
         help_overview(invocation->out);
         return SL_EXIT_OK;
     }
-    const command *which = find_command(invocation->words[0]);
+    size_t used;
+    const command *which = find_words(invocation->words, invocation->word_count, &used);
+    if (which == NULL && is_family(invocation->words[0]) && used == 1) {
+        help_family(invocation->words[0], invocation->out);
+        return SL_EXIT_OK;
+    }
+    if (which == NULL && used == 2)
+        return complain_family(invocation, invocation->words[0], invocation->words[1]);
     if (which == NULL)
         return complain_command(invocation, invocation->words[0]);
+    if (used < invocation->word_count)
+        return complain_words(invocation, find_command("help"), invocation->words[used]);
     help_command(which, invocation->out);
     return SL_EXIT_OK;
 }
@@ -201,8 +389,10 @@ static const char *command_name(const char *word)
 static int run_command(const command *which, const sl_invocation *invocation)
 {
     if (invocation->word_count > which->words_max)
-        return complain(invocation, "'%s' is one word too many. 'sluice help %s' shows the usage.",
-                        sl_quote(invocation->words[which->words_max]).text, which->name);
+        return complain_words(invocation, which, invocation->words[which->words_max]);
+    if (invocation->word_count < which->words_min)
+        return complain(invocation, "'%s' needs %s behind it. 'sluice help %s' shows the usage.", which->name,
+                        which->words, which->name);
     return which->run(invocation);
 }
 
@@ -229,17 +419,23 @@ int sl_cli_run(int argc, char **argv, sl_option_environment *environment, FILE *
         fprintf(err, "usage: sluice COMMAND [OPTION]...\n'sluice help' shows what this version can do.\n");
         return SL_EXIT_USAGE;
     }
-    invocation.words = argv + 2;
-    invocation.word_count = (size_t)argc - 2;
-    invocation.json =
-        sl_options_asks_for(&sl_options[SL_OPT_JSON], environment, argv + 1, invocation.word_count + 1);
-    const bool help =
-        sl_options_asks_for(&sl_options[SL_OPT_HELP], environment, invocation.words, invocation.word_count);
-    const command *which = find_command(command_name(argv[1]));
+    size_t used;
+    const command *which = find_words(argv + 1, (size_t)argc - 1, &used);
 
-    if (which == NULL && !(help && argv[1][0] == '-'))
+    if (used == 1 && which == NULL)
+        which = find_command(command_name(argv[1]));
+    invocation.words = argv + 1 + used;
+    invocation.word_count = (size_t)argc - 1 - used;
+    invocation.json = sl_options_asks_for(&sl_options[SL_OPT_JSON], environment, argv + 1, (size_t)argc - 1);
+    const bool help = sl_options_asks_for(&sl_options[SL_OPT_HELP], environment, argv + 2, (size_t)argc - 2);
+
+    if (which == NULL && is_family(argv[1]) && !(help && (used == 1 || argv[2][0] == '-')))
+        return complain_family(&invocation, argv[1], used == 1 ? NULL : argv[2]);
+    if (which == NULL && !is_family(argv[1]) && !(help && argv[1][0] == '-'))
         return complain_command(&invocation, argv[1]);
-    if (which == NULL)
+    if (which == NULL && is_family(argv[1]))
+        help_family(argv[1], out);
+    else if (which == NULL)
         help_overview(out);
     else if (help)
         help_command(which, out);

@@ -91,6 +91,13 @@ typedef enum sl_option_id {
     SL_OPT_FLUSH,
     SL_OPT_CLOSE,
     SL_OPT_RESERVE,
+    SL_OPT_SEGMENT,
+    SL_OPT_FROM,
+    SL_OPT_LIMIT,
+    SL_OPT_STREAM,
+    SL_OPT_DATA,
+    SL_OPT_DEAD_SHARE,
+    SL_OPT_PROGRESS,
     SL_OPT_COUNT_
 } sl_option_id;
 extern const sl_option sl_options[SL_OPT_COUNT_];

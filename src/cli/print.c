@@ -43,15 +43,14 @@ static size_t next_piece(sl_str word, char escape[static ESCAPE_BYTES], sl_str *
     return 1;
 }
 
-sl_quoted sl_quote(const char *word)
+void sl_quote_into(char *buffer, size_t capacity, const char *word)
 {
-    const size_t room = SL_QUOTE_BYTES - sizeof cut_mark;
-    sl_quoted quoted;
+    const size_t room = capacity - sizeof cut_mark;
     sl_text text;
     sl_str rest = sl_str_from(word), piece;
     char escape[ESCAPE_BYTES];
 
-    sl_text_init(&text, quoted.text, sizeof quoted.text);
+    sl_text_init(&text, buffer, capacity);
     while (rest.bytes > 0) {
         const size_t used = next_piece(rest, escape, &piece);
         if (text.bytes + piece.bytes > room) {
@@ -61,7 +60,44 @@ sl_quoted sl_quote(const char *word)
         sl_text_add_str(&text, piece);
         rest = (sl_str){ rest.data + used, rest.bytes - used };
     }
+}
+
+sl_quoted sl_quote(const char *word)
+{
+    sl_quoted quoted;
+
+    sl_quote_into(quoted.text, sizeof quoted.text, word);
     return quoted;
+}
+
+/* The quotation mark itself is escaped, so that the end of the text can be seen. */
+void sl_print_quoted(FILE *out, sl_str text)
+{
+    char escape[ESCAPE_BYTES];
+    sl_str piece;
+
+    fputc('"', out);
+    while (text.bytes > 0) {
+        const size_t used = next_piece(text, escape, &piece);
+        if (piece.bytes == 1 && piece.data[0] == '"')
+            fputc('\\', out);
+        fwrite(piece.data, 1, piece.bytes, out);
+        text = (sl_str){ text.data + used, text.bytes - used };
+    }
+    fputc('"', out);
+}
+
+void sl_print_bytes(FILE *out, uint64_t bytes)
+{
+    static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
+    double value = (double)bytes;
+    size_t unit = 0;
+
+    while (value >= 1024 && unit + 1 < sizeof units / sizeof units[0]) {
+        value /= 1024;
+        unit++;
+    }
+    fprintf(out, unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
 }
 
 /* --- lines --- */
@@ -158,14 +194,17 @@ static size_t print_json_piece(FILE *out, sl_str text)
     return bytes == 0 ? 1 : bytes;
 }
 
-void sl_print_json_text(FILE *out, const char *text)
+void sl_print_json_str(FILE *out, sl_str text)
 {
-    sl_str rest = sl_str_from(text);
-
     fputc('"', out);
-    while (rest.bytes > 0) {
-        const size_t used = print_json_piece(out, rest);
-        rest = (sl_str){ rest.data + used, rest.bytes - used };
+    while (text.bytes > 0) {
+        const size_t used = print_json_piece(out, text);
+        text = (sl_str){ text.data + used, text.bytes - used };
     }
     fputc('"', out);
+}
+
+void sl_print_json_text(FILE *out, const char *text)
+{
+    sl_print_json_str(out, sl_str_from(text));
 }

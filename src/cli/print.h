@@ -7,7 +7,10 @@
 #define SL_CLI_PRINT_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
+
+#include "base/str.h"
 
 enum {
     SL_PRINT_COLUMNS = 80,
@@ -21,6 +24,9 @@ typedef struct sl_quoted {
 /* The word as it may be shown: control characters and bytes that are no UTF-8 as \x1b, a long one cut and ended
  * with "...". A backslash is doubled, so that a word cannot pretend to hold an escape. */
 sl_quoted sl_quote(const char *word);
+
+/* The same for sentences that hold such words; capacity of at least SL_QUOTE_BYTES. */
+void sl_quote_into(char *buffer, size_t capacity, const char *word);
 
 /* Prints `text` in lines of at most SL_PRINT_COLUMNS columns, broken at blanks, and ends the last one. Lines
  * after the first begin with `indent` blanks; `column` is where the first one begins. A line break in the text
@@ -36,7 +42,14 @@ void sl_print_entry(FILE *out, const char *label, size_t label_width, const char
 /* "sluice: " and the sentences: in lines that fit when `err` is a terminal, on one line when it is a log. */
 void sl_print_complaint(FILE *err, const char *sentences);
 
-/* The text as a JSON string, with its quotation marks. */
+/* The text as a JSON string, with its quotation marks; the second one also with zero bytes in it. */
 void sl_print_json_text(FILE *out, const char *text);
+void sl_print_json_str(FILE *out, sl_str text);
+
+/* All of the text between quotation marks, made safe as by sl_quote(), which cuts: for names and data in a listing. */
+void sl_print_quoted(FILE *out, sl_str text);
+
+/* "512 B", "64.0 MiB": for people; programs get the number. */
+void sl_print_bytes(FILE *out, uint64_t bytes);
 
 #endif

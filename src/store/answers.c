@@ -3,6 +3,8 @@
 
 #include "store/backend.h"
 
+#include <string.h>
+
 static size_t answer_bytes(uint32_t op_count)
 {
     return sizeof(sl_answer) + op_count * sizeof(sl_op_result);
@@ -20,6 +22,8 @@ sl_err sl_answers_new(sl_answers *answers, const sl_batch *batch, sl_done_fn *do
     if (answer == NULL)
         return SL_ERR_NOMEM;
     *answer = (sl_answer){ .bytes = bytes, .done = done, .ctx = ctx, .op_count = batch->op_count };
+    memset(answer->results, 0,
+           batch->op_count * sizeof *answer->results); /* whoever is refused sees no old memory */
     answers->waiting_bytes += bytes;
     *ret_answer = answer;
     return SL_OK;

@@ -35,6 +35,7 @@ enum {
     SL_RECORD_HEAD_BYTES = 128,        /* what each event and each op counts for beside its texts and data */
     SL_METADATA_BYTES_MAX = 64 * 1024, /* data of an event in a $$ stream: it is parsed as JSON, in memory */
     SL_GROUP_DEFINITION_BYTES_MAX = 64 * 1024,
+    SL_LOOKUP_BYTES_MAX = 64 * 1024 * 1024,  /* of older events that are read to decide about one batch */
     SL_WAITING_BYTES_MAX = 64 * 1024 * 1024, /* of batches that are not done: two of the largest */
 };
 
@@ -150,7 +151,7 @@ typedef void sl_done_fn(void *ctx, const sl_commit *commit);
  *   SL_ERR_INVALID     no ops; an empty or reserved stream name ($all, $$, and $$$$..., the metadata of metadata); a
  *                      name or type that is no UTF-8 or has a zero byte; no event type; an event id of zeros; delete or
  *                      tombstone of a $$ stream; a group number 0; an answer as record; an event in a WRITTEN batch
- *   SL_ERR_TOO_LARGE   one of the limits above
+ *   SL_ERR_TOO_LARGE   one of the limits above, also of what would have to be read to decide
  *   SL_ERR_FULL        too much waits already: stop reading from clients until done() was called
  *   SL_ERR_NOMEM, SL_ERR_IO, SL_ERR_CORRUPT   what had to be read to decide could not be
  *   SL_ERR_STORE_FAILED */
@@ -304,12 +305,15 @@ sl_err sl_store_open_journal(const sl_store_setup *setup, const sl_journal_optio
  * scavenged. Positions never change, the last event of every stream stays, reads and writes go on meanwhile. */
 typedef struct sl_scavenge {
     uint64_t now_ns; /* for $maxAge */
-    uint32_t
-        dead_share; /* in percent: segments of which so much is dead are rewritten; 0: all that have something dead */
+    /* In percent: segments of which so much is dead or was never used are rewritten. 0: all that have something dead, and
+     * those of which a quarter was never used. */
+    uint32_t dead_share;
 } sl_scavenge;
 
 typedef struct sl_scavenged {
-    sl_err err; /* SL_OK; else what it ended with: segments that were rewritten before are good */
+    sl_err
+        err; /* SL_OK; SL_ERR_AGAIN: closing ended it early; else what it ended with. Segments that were rewritten
+                 * before are good */
     uint64_t segments_seen, segments_rewritten;
     uint64_t events_dropped, records_dropped; /* records: of any kind */
     uint64_t bytes_freed;

@@ -92,7 +92,6 @@ static void expect_as_it_should_be(rig *r)
     EXPECT_EQ(info_of(r, "stream-0").max_count, 10);
 }
 
-/* S4.22 */
 TEST(what_is_hidden_goes_and_nothing_else)
 {
     rig r = rig_open();

@@ -5,13 +5,41 @@
  * at the door, so the input is also tried with its checksums put right. */
 #include "base/crc32c.h"
 #include "store/journal/format.h"
+#include "store/journal/records.h"
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t data_bytes);
+
+static bool is_inside(const sl_record_view *record, sl_str text)
+{
+    const char *const payload = (const char *)record->payload;
+
+    return text.bytes == 0 ||
+           (text.data >= payload && text.data + text.bytes <= payload + record->payload_bytes);
+}
+
+/* Whatever a payload says, all that is read of it lies inside it. */
+static void check_payload(const sl_record_view *record)
+{
+    sl_group_state state;
+    uint64_t group;
+    sl_event event;
+    sl_str rest;
+
+    if (sl_event_get(record, &event) == SL_OK)
+        assert(is_inside(record, event.stream) && is_inside(record, event.type) &&
+               is_inside(record, event.data) && is_inside(record, event.metadata));
+    if (sl_group_get(record, &group, &rest) == SL_OK)
+        assert(is_inside(record, rest));
+    if (sl_group_state_get(record, &state) == SL_OK)
+        assert(is_inside(record, state.definition) &&
+               is_inside(record, (sl_str){ (const char *)state.bytes, state.byte_count }));
+}
 
 static void check(const uint8_t *at, size_t bytes, uint32_t seed)
 {
@@ -29,6 +57,7 @@ static void check(const uint8_t *at, size_t bytes, uint32_t seed)
         assert(err == SL_OK && record.payload_bytes <= record.bytes);
         assert(header.sparse ? record.position >= next : record.position == next);
         next = record.position + 1;
+        check_payload(&record);
         offset += record.bytes;
     }
     assert(offset == header.bytes && next == end);

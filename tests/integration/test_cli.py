@@ -4,12 +4,14 @@ import json
 import os
 import pathlib
 import pty
+import re
 import subprocess
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SLUICE = ROOT / "build" / "sluice"
 OK, FAILED, USAGE = 0, 1, 2
+NAMES = ("help", "budget", "journal", "journal verify", "journal dump", "journal stats", "backup", "scavenge", "version")
 
 
 def version_of_the_build():
@@ -32,17 +34,26 @@ class Help(unittest.TestCase):
 
     def test_lists_only_commands_that_run(self):
         section = sluice("help").stdout.split("commands:\n")[1].split("\n\n")[0]
-        names = [line.split()[0] for line in section.splitlines()]
+        names = [re.split("  +", line.strip())[0] for line in section.splitlines()]
         self.assertIn("version", names)
+        self.assertIn("journal verify", names)
         for name in names:
-            answer = sluice(name, "--help")
+            answer = sluice(*name.split(), "--help")
             self.assertEqual((answer.returncode, answer.stderr), (OK, ""), name)
             self.assertTrue(answer.stdout.startswith(f"usage: sluice {name}"), name)
-            self.assertEqual(answer.stdout, sluice("help", name).stdout)
-            self.assertEqual(sluice(name).returncode, OK, name)
+            self.assertEqual(answer.stdout, sluice("help", *name.split()).stdout)
+            needs_words = answer.stdout.splitlines()[0].startswith((f"usage: sluice {name} FOLDER",))
+            self.assertEqual(sluice(*name.split()).returncode, USAGE if needs_words else OK, name)
+
+    def test_of_a_word_that_several_commands_begin_with(self):
+        for words in (("help", "journal"), ("journal", "--help"), ("journal", "-h")):
+            answer = sluice(*words)
+            self.assertEqual((answer.returncode, answer.stderr), (OK, ""))
+            self.assertTrue(answer.stdout.startswith("usage: sluice journal WORD"))
+            self.assertEqual(answer.stdout.count("  journal "), 3)
 
     def test_fits_on_a_screen(self):
-        answers = [sluice("help"), *(sluice("help", name) for name in ("help", "budget", "version")), sluice("budget")]
+        answers = [sluice("help"), *(sluice("help", *name.split()) for name in NAMES), sluice("budget")]
         for line in "".join(answer.stdout for answer in answers).splitlines():
             self.assertLessEqual(len(line), 80, line)
 
@@ -72,6 +83,15 @@ class Mistakes(unittest.TestCase):
     def test_a_wrong_command(self):
         self.assert_refused(sluice("verison"), "there is no command 'verison'. Did you mean 'version'?")
         self.assert_refused(sluice("xyzzy"), "there is no command 'xyzzy'.")
+        self.assert_refused(sluice("journal", "verfy"), "there is no command 'journal verfy'. Did you mean 'journal verify'?")
+        self.assert_refused(sluice("journal"), "'journal' needs one of these words behind it: verify, dump, stats.")
+        self.assert_refused(sluice("journal", "--json-"), "'journal' needs one of these words behind it")
+
+    def test_a_word_too_few_or_too_many(self):
+        self.assert_refused(sluice("backup", "here"), "'backup' needs FOLDER TARGET behind it.")
+        self.assert_refused(sluice("journal", "stats"), "'journal stats' needs FOLDER behind it.")
+        self.assert_refused(sluice("journal", "stats", "a", "b"), "'b' is one word too many.")
+        self.assert_refused(sluice("help", "version", "more"), "'more' is one word too many.")
 
     def test_a_wrong_option(self):
         self.assert_refused(sluice("version", "--jsson"), "there is no option '--jsson'. Did you mean '--json'?")

@@ -12,7 +12,10 @@ enum {
 /* A sector of which the platter has other bytes than a reader sees. */
 typedef struct unsynced {
     uint32_t sector;
-    bool lost; /* a sync has failed: the next one does not save it */
+    bool lost;             /* a sync has failed: the next one does not save it */
+    uint64_t written;      /* by the how-manieth write */
+    bool has_begun;        /* it was written while a sync runs: */
+    uint8_t begun[SECTOR]; /* what the sync has to save, at least */
     uint8_t platter[SECTOR];
 } unsynced;
 
@@ -23,7 +26,9 @@ struct sl_content {
     uint32_t *unsynced_of; /* for each sector its place in `list` plus one; 0: it is synced */
     unsynced *list;        /* in the order in which they were first written */
     uint32_t count, list_capacity;
-    uint64_t dice; /* for what the system writes back by itself */
+    uint64_t writes;
+    uint64_t syncing; /* a sync runs that covers so many writes, plus one; 0: none does */
+    uint64_t dice;    /* for what the system writes back by itself */
 };
 
 void *sl_content_resize(void *memory, size_t bytes)
@@ -116,7 +121,12 @@ static void remember(sl_content *c, uint32_t sector)
 
     if (c->unsynced_of[sector] != 0) {
         u = &c->list[c->unsynced_of[sector] - 1];
+        if (!u->lost && !u->has_begun && u->written < c->syncing) {
+            memcpy(u->begun, seen, SECTOR);
+            u->has_begun = true;
+        }
         u->lost = false;
+        u->written = c->writes;
         if (sl_content_draw(&c->dice) % 4 == 0)
             memcpy(u->platter, seen, SECTOR);
         return;
@@ -126,7 +136,7 @@ static void remember(sl_content *c, uint32_t sector)
         c->list = sl_content_resize(c->list, c->list_capacity * sizeof *c->list);
     }
     u = &c->list[c->count++];
-    *u = (unsynced){ .sector = sector };
+    *u = (unsynced){ .sector = sector, .written = c->writes };
     memcpy(u->platter, seen, SECTOR);
     c->unsynced_of[sector] = c->count;
 }
@@ -137,6 +147,7 @@ void sl_content_write(sl_content *c, uint64_t offset, const void *data, size_t b
         return;
     if (offset + bytes > c->capacity)
         make_room(c, offset + bytes);
+    c->writes++;
     for (uint64_t sector = offset / SECTOR; sector <= (offset + bytes - 1) / SECTOR; sector++)
         remember(c, (uint32_t)sector);
     memcpy(c->seen + offset, data, bytes);
@@ -144,13 +155,22 @@ void sl_content_write(sl_content *c, uint64_t offset, const void *data, size_t b
         c->bytes = offset + bytes;
 }
 
-/* Takes out of the list what is to be forgotten, in place. */
-static void forget(sl_content *c, bool keep_lost)
+/* A sector that was written again while the sync ran: what it had when that began is on the platter now, at least. */
+static void save_begun(unsynced *u)
+{
+    if (u->has_begun)
+        memcpy(u->platter, u->begun, SECTOR);
+    u->has_begun = false;
+}
+
+/* Takes out of the list what was written up to a write, in place; what is lost stays. */
+static void forget(sl_content *c, uint64_t writes)
 {
     uint32_t kept = 0;
 
     for (uint32_t i = 0; i < c->count; i++) {
-        if (keep_lost && c->list[i].lost) {
+        if (c->list[i].lost || c->list[i].written > writes) {
+            save_begun(&c->list[i]);
             c->unsynced_of[c->list[i].sector] = kept + 1;
             if (kept != i)
                 c->list[kept] = c->list[i];
@@ -162,16 +182,34 @@ static void forget(sl_content *c, bool keep_lost)
     c->count = kept;
 }
 
-void sl_content_sync(sl_content *c)
+sl_content_mark sl_content_sync_begin(sl_content *c)
 {
-    forget(c, true);
-    c->platter_bytes = c->bytes;
+    c->syncing = c->writes + 1;
+    return (sl_content_mark){ c->writes, c->bytes };
+}
+
+void sl_content_sync_end(sl_content *c, sl_content_mark begun)
+{
+    forget(c, begun.writes);
+    c->syncing = 0;
+    if (begun.bytes > c->platter_bytes)
+        c->platter_bytes = begun.bytes;
+}
+
+static void forget_all(sl_content *c)
+{
+    for (uint32_t i = 0; i < c->count; i++)
+        c->unsynced_of[c->list[i].sector] = 0;
+    c->count = 0;
 }
 
 void sl_content_sync_failed(sl_content *c)
 {
-    for (uint32_t i = 0; i < c->count; i++)
+    for (uint32_t i = 0; i < c->count; i++) {
         c->list[i].lost = true;
+        c->list[i].has_begun = false;
+    }
+    c->syncing = 0;
 }
 
 static void put_back(sl_content *c, const unsynced *u)
@@ -227,7 +265,7 @@ void sl_content_cut(sl_content *c, uint64_t *dice)
     else
         decide(c, dice);
     shorten(c, dice == NULL ? c->platter_bytes : decide_length(c, dice));
-    forget(c, false);
+    forget_all(c);
 }
 
 void sl_content_flip(sl_content *c, uint64_t offset, unsigned bit)

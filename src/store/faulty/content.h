@@ -31,7 +31,15 @@ const uint8_t *sl_content_seen(const sl_content *c);
 
 /* Writes, and makes it longer if need be. */
 void sl_content_write(sl_content *c, uint64_t offset, const void *data, size_t bytes);
-void sl_content_sync(sl_content *c);
+
+/* A sync covers what was written before it began; what is written while it runs waits for the next one. A sector that has
+ * both is on the platter as it was when the sync began, or newer. */
+typedef struct sl_content_mark {
+    uint64_t writes, bytes;
+} sl_content_mark;
+
+sl_content_mark sl_content_sync_begin(sl_content *c); /* one at a time */
+void sl_content_sync_end(sl_content *c, sl_content_mark begun);
 void sl_content_sync_failed(sl_content *c);
 
 /* Decides every sector that is not synced, and the length; what is seen is then what the platter has. NULL: all that is

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum {
     NAME_BYTES_MAX = 64
@@ -33,9 +34,10 @@ struct sl_faulty {
     size_t door_count;
     const void *locked_by; /* a door of this life */
     uint64_t calls, fail_at, cut_at, cut_seed;
+    uint64_t bytes_read;
     sl_err fail_err;
     bool failed, full, is_dead;
-    uint64_t slow_every, read_now_count;
+    uint64_t slow_every, read_now_count, sync_us;
 };
 
 typedef struct door {
@@ -269,6 +271,7 @@ static sl_err read_content(sl_file *file, uint64_t offset, void *data, size_t by
     if (offset > sl_content_bytes(c) || bytes > sl_content_bytes(c) - offset)
         return SL_ERR_IO;
     memcpy(data, sl_content_seen(c) + offset, bytes);
+    door_of(file->disk)->disk->bytes_read += bytes;
     return SL_OK;
 }
 
@@ -289,22 +292,46 @@ static sl_err faulty_read_now(sl_file *file, uint64_t offset, void *data, size_t
     return end(file->disk, err != SL_OK ? err : read_content(file, offset, data, bytes));
 }
 
-static sl_err faulty_sync(sl_file *file)
+/* Whether this sync of the file is to fail. */
+static sl_err begin_sync(sl_file *file)
 {
     sl_faulty *const d = door_of(file->disk)->disk;
-    sl_content *const c = content_of(file);
     sl_err err = begin(file->disk, true);
-    named *const of = find_content(d, c);
+    named *const of = find_content(d, content_of(file));
 
-    if (door_of(file->disk)->life != d->life)
-        return end(file->disk, SL_ERR_IO);
-    if (of != NULL) {
-        of->syncs++;
-        err = of->fail_sync ? SL_ERR_IO : err;
-        of->fail_sync = false;
-    }
-    if (err == SL_OK)
-        sl_content_sync(c);
+    if (door_of(file->disk)->life != d->life || of == NULL)
+        return err;
+    of->syncs++;
+    err = of->fail_sync ? SL_ERR_IO : err;
+    of->fail_sync = false;
+    return err;
+}
+
+/* Others go on while it takes its time. */
+static void take_time(sl_faulty *disk)
+{
+    const uint64_t us = disk->sync_us;
+    const struct timespec time = { .tv_nsec = (long)us * 1000 };
+
+    if (us == 0)
+        return;
+    pthread_mutex_unlock(&disk->mutex);
+    nanosleep(&time, NULL);
+    pthread_mutex_lock(&disk->mutex);
+}
+
+static sl_err faulty_sync(sl_file *file)
+{
+    const door *const from = door_of(file->disk);
+    sl_content *const c = content_of(file);
+    sl_err err = begin_sync(file);
+    const sl_content_mark begun = sl_content_sync_begin(c);
+
+    take_time(from->disk);
+    if (from->life != from->disk->life)
+        err = SL_ERR_IO;
+    else if (err == SL_OK)
+        sl_content_sync_end(c, begun);
     else
         sl_content_sync_failed(c);
     return end(file->disk, err);
@@ -475,6 +502,16 @@ uint64_t sl_faulty_calls(sl_faulty *disk)
     return calls;
 }
 
+uint64_t sl_faulty_bytes_read(sl_faulty *disk)
+{
+    uint64_t bytes;
+
+    pthread_mutex_lock(&disk->mutex);
+    bytes = disk->bytes_read;
+    pthread_mutex_unlock(&disk->mutex);
+    return bytes;
+}
+
 bool sl_faulty_failed(sl_faulty *disk)
 {
     bool failed;
@@ -489,6 +526,13 @@ void sl_faulty_slow_reads(sl_faulty *disk, uint64_t every)
 {
     pthread_mutex_lock(&disk->mutex);
     disk->slow_every = every;
+    pthread_mutex_unlock(&disk->mutex);
+}
+
+void sl_faulty_slow_syncs(sl_faulty *disk, uint64_t microseconds)
+{
+    pthread_mutex_lock(&disk->mutex);
+    disk->sync_us = microseconds;
     pthread_mutex_unlock(&disk->mutex);
 }
 

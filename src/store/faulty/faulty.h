@@ -47,11 +47,15 @@ bool sl_faulty_flip(sl_faulty *disk, const char *name, uint64_t offset, unsigned
 /* From now on so many calls of open, create, write, read, read_now, sync, rename, remove and list succeed, then one fails
  * with err; UINT64_MAX: none does. A write that fails has written a part. */
 void sl_faulty_fail_after(sl_faulty *disk, uint64_t calls, sl_err err);
-uint64_t sl_faulty_calls(sl_faulty *disk); /* made so far */
-bool sl_faulty_failed(sl_faulty *disk);    /* the one that was to fail has */
+uint64_t sl_faulty_calls(sl_faulty *disk);      /* made so far */
+uint64_t sl_faulty_bytes_read(sl_faulty *disk); /* so far */
+bool sl_faulty_failed(sl_faulty *disk);         /* the one that was to fail has */
 
 /* Every n-th read_now says SL_ERR_AGAIN; 0: none does. */
 void sl_faulty_slow_reads(sl_faulty *disk, uint64_t every);
+
+/* Every sync takes so long, at least; what is written meanwhile is not covered by it. At most 999,999. */
+void sl_faulty_slow_syncs(sl_faulty *disk, uint64_t microseconds);
 
 /* The next sync of this file fails, whoever else uses the disk meanwhile; and how often it was asked for one. */
 void sl_faulty_fail_sync(sl_faulty *disk, const char *name);

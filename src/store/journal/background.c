@@ -93,14 +93,6 @@ void sl_background_collect(sl_background *background)
     finish_all(done);
 }
 
-void sl_background_wait(sl_background *background)
-{
-    pthread_mutex_lock(&background->mutex);
-    while (background->busy || background->waiting.first != NULL)
-        pthread_cond_wait(&background->changed, &background->mutex);
-    pthread_mutex_unlock(&background->mutex);
-}
-
 void sl_background_stop(sl_background *background)
 {
     if (!background->started)

@@ -40,9 +40,6 @@ void sl_background_push(sl_background *background, sl_task *task);
 /* Calls finish() of everything that is done. */
 void sl_background_collect(sl_background *background);
 
-/* Waits until nothing waits or runs; what is done can be collected then. */
-void sl_background_wait(sl_background *background);
-
 /* Lets the running task end, gives up the waiting ones (finish() is called, run() was not), ends the thread. Right for one
  * that is all zero. */
 void sl_background_stop(sl_background *background);

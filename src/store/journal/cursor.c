@@ -46,6 +46,24 @@ sl_err journal_cursor_damage(journal_cursor *cursor, bool in_index, uint64_t off
     return SL_ERR_CORRUPT;
 }
 
+sl_err journal_cursor_head(journal_cursor *cursor, uint64_t offset, uint64_t end, sl_record_view *ret_record)
+{
+    const journal_span span = { .shelf = cursor->shelf,
+                                .offset = offset,
+                                .bytes = SL_RECORD_HEADER_BYTES,
+                                .end = journal_shelf_bytes(cursor->store, cursor->shelf_number) };
+    const uint8_t *bytes;
+    size_t count;
+    const sl_err err = journal_fetch_bytes(&cursor->fetch, &span, &bytes, &count);
+
+    if (err != SL_OK)
+        return err == SL_ERR_CORRUPT ? journal_cursor_damage(cursor, false, offset) : err;
+    *ret_record = sl_record_peek(bytes);
+    if (ret_record->bytes != sl_record_size(ret_record->payload_bytes) || ret_record->bytes > end - offset)
+        return journal_cursor_damage(cursor, false, offset);
+    return SL_OK;
+}
+
 /* The header says how much there is; the checksum whether that is true. */
 sl_err journal_cursor_record(journal_cursor *cursor, uint64_t offset, sl_record_view *ret_record)
 {

@@ -51,7 +51,7 @@ static inline journal_cursor *journal_cursor_of(sl_cursor *cursor)
 static inline bool journal_page_goes_on(const journal_cursor *cursor, const journal_page *page)
 {
     return page->count < page->max && page->looked_at < SL_LOOKED_AT_MAX &&
-           (page->count == 0 || cursor->fetch.page_bytes < SL_PAGE_BYTES_MAX);
+           (page->looked_at == 0 || cursor->fetch.page_bytes < SL_PAGE_BYTES_MAX);
 }
 
 /* What to answer when the loop has ended with `err`; SL_OK: the page is full, SL_ERR_EMPTY: nothing is left. */
@@ -63,6 +63,9 @@ void journal_cursor_forget(journal_cursor *cursor);
 
 /* True when what the cursor knows of its segment still holds. */
 bool journal_cursor_is_placed(const journal_cursor *cursor);
+
+/* What the header of the record at an offset says: not checked, but possible up to `end`. */
+sl_err journal_cursor_head(journal_cursor *cursor, uint64_t offset, uint64_t end, sl_record_view *ret_record);
 
 /* The record at an offset of the cursor's segment, checked. Codes as journal_fetch_bytes(), SL_ERR_CORRUPT with a sentence. */
 sl_err journal_cursor_record(journal_cursor *cursor, uint64_t offset, sl_record_view *ret_record);

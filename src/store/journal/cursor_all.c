@@ -56,8 +56,9 @@ static sl_err enter_frame(journal_cursor *cursor)
     return SL_OK;
 }
 
-/* The next record of this segment; the cursor stands behind it then. SL_ERR_EMPTY: there is none. */
-static sl_err step(journal_cursor *cursor, sl_record_view *ret_record)
+/* The next record of this segment; the cursor stands behind it then. SL_ERR_EMPTY: there is none. Whoever only passes by
+ * needs no more than its header: an event may be large. */
+static sl_err step(journal_cursor *cursor, bool only_head, sl_record_view *ret_record)
 {
     sl_err err = SL_OK;
 
@@ -67,7 +68,8 @@ static sl_err step(journal_cursor *cursor, sl_record_view *ret_record)
         err = enter_frame(cursor);
     }
     if (err == SL_OK)
-        err = journal_cursor_record(cursor, cursor->offset, ret_record);
+        err = only_head ? journal_cursor_head(cursor, cursor->offset, cursor->frame_end, ret_record)
+                        : journal_cursor_record(cursor, cursor->offset, ret_record);
     if (err != SL_OK)
         return err;
     if (ret_record->bytes > cursor->frame_end - cursor->offset)
@@ -100,7 +102,7 @@ static sl_err forward_one(journal_cursor *cursor, uint64_t end, journal_page *pa
         journal_cursor_forget(cursor);
         return SL_OK;
     }
-    err = step(cursor, &record);
+    err = step(cursor, false, &record);
     if (err == SL_ERR_EMPTY) { /* rewritten: its last records are gone */
         cursor->next = journal_shelf_end(cursor->store, cursor->shelf_number);
         return SL_OK;
@@ -136,39 +138,57 @@ static sl_err all_forwards(sl_cursor *base, sl_event *events, uint32_t max, uint
 
 /* --- backwards --- */
 
-/* Notes the events between the place and where the reader stands. There are not more than fit: places are that close. */
-static sl_err collect_one(journal_cursor *cursor, journal_page *page)
+/* Notes an event. There are not more of them than fit: places are that close. */
+static sl_err note_event(journal_cursor *cursor, const sl_record_view *record)
 {
-    const uint64_t offset = cursor->offset;
-    sl_record_view record;
-    const sl_err err = cursor->walked >= cursor->next ? SL_ERR_EMPTY : step(cursor, &record);
+    const uint32_t offset = (uint32_t)(cursor->offset - record->bytes);
 
-    if (err != SL_OK)
-        return err;
-    if (record.position >= cursor->next)
-        return SL_ERR_EMPTY;
-    cursor->walked = record.position + 1;
-    page->looked_at++;
-    if (record.kind != SL_RECORD_EVENT)
-        return SL_OK;
     if (cursor->entry_count == SL_CURSOR_ENTRIES)
         return journal_cursor_damage(cursor, cursor->shelf->index != NULL, offset);
     cursor->entries[cursor->entry_count++] =
-        (sl_index_entry){ .revision = record.position, .offset = (uint32_t)(cursor->offset - record.bytes) };
+        (sl_index_entry){ .revision = record->position, .offset = offset };
     return SL_OK;
 }
 
+/* On the way from the place to where the reader stands. The checksum of an event is looked at when it is given; of whatever
+ * is passed over here, because its header says so, it is looked at now. */
+static sl_err collect_one(journal_cursor *cursor, journal_page *page)
+{
+    const uint64_t offset = cursor->offset, frame_end = cursor->frame_end;
+    sl_record_view record;
+    sl_err err = cursor->walked >= cursor->next ? SL_ERR_EMPTY : step(cursor, true, &record);
+
+    if (err != SL_OK)
+        return err;
+    if (record.kind != SL_RECORD_EVENT || record.position >= cursor->next)
+        err = journal_cursor_record(cursor, cursor->offset - record.bytes, &record);
+    if (err != SL_OK) { /* the same again with the next call */
+        cursor->offset = offset;
+        cursor->frame_end = frame_end;
+        return err;
+    }
+    if (record.position >= cursor->next)
+        return SL_ERR_EMPTY;
+    if (record.position < cursor->walked)
+        return journal_cursor_damage(cursor, false, offset);
+    cursor->walked = record.position + 1;
+    page->looked_at++;
+    return record.kind == SL_RECORD_EVENT ? note_event(cursor, &record) : SL_OK;
+}
+
+/* SL_OK: go on with the next call, or all of them are collected. */
 static sl_err collect(journal_cursor *cursor, journal_page *page)
 {
     sl_err err = SL_OK;
 
     if (!journal_cursor_is_placed(cursor))
         place_in(cursor, journal_shelf_of(cursor->store, cursor->next - 1), cursor->next - 1);
-    while (err == SL_OK)
+    while (err == SL_OK && journal_page_goes_on(cursor, page))
         err = collect_one(cursor, page);
     if (err != SL_ERR_EMPTY)
         return err;
     cursor->entry_at = cursor->entry_count; /* from here down */
+    cursor->collected = true;
     return SL_OK;
 }
 
@@ -179,7 +199,8 @@ static sl_err give_one(journal_cursor *cursor, journal_page *page)
     sl_event event;
     sl_err err = journal_cursor_record(cursor, entry->offset, &record);
 
-    if (err == SL_OK && (record.kind != SL_RECORD_EVENT || sl_event_get(&record, &event) != SL_OK))
+    if (err == SL_OK && (record.kind != SL_RECORD_EVENT || sl_event_get(&record, &event) != SL_OK ||
+                         record.position != entry->revision))
         err = journal_cursor_damage(cursor, false, entry->offset);
     if (err != SL_OK)
         return err;
@@ -201,8 +222,6 @@ static void go_below(journal_cursor *cursor)
 
 static sl_err backward_one(journal_cursor *cursor, journal_page *page)
 {
-    sl_err err;
-
     if (cursor->shelf != NULL && !journal_cursor_is_placed(cursor))
         journal_cursor_forget(cursor); /* rewritten meanwhile */
     if (cursor->shelf != NULL && cursor->entry_at > 0)
@@ -213,9 +232,7 @@ static sl_err backward_one(journal_cursor *cursor, journal_page *page)
     }
     if (cursor->next <= cursor->store->shelves[0]->segment.first)
         return SL_ERR_EMPTY;
-    err = collect(cursor, page);
-    cursor->collected = err == SL_OK;
-    return err;
+    return collect(cursor, page);
 }
 
 static sl_err all_backwards(sl_cursor *base, sl_event *events, uint32_t max, uint32_t *ret_count)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -47,6 +48,8 @@ static sl_err error_of(int number)
     case EDQUOT: return SL_ERR_NO_SPACE;
     case ENOENT: return SL_ERR_NOT_FOUND;
     case ENOMEM: return SL_ERR_NOMEM;
+    case EMFILE:
+    case ENFILE: return SL_ERR_OPEN_FILES;
     default: return SL_ERR_IO;
     }
 }
@@ -62,12 +65,15 @@ static sl_err folder_lock(sl_disk *disk, uint64_t *ret_pid)
     if (f->lock_fd < 0)
         return error_of(errno);
     if (flock(f->lock_fd, LOCK_EX | LOCK_NB) < 0) {
+        const int number = errno;
+
         *ret_pid = pread(f->lock_fd, text, sizeof text - 1, 0) > 0 ? strtoull(text, NULL, 10) : 0;
-        return errno == EWOULDBLOCK || errno == EINTR ? SL_ERR_LOCKED : SL_ERR_IO;
+        return number == EWOULDBLOCK || number == EINTR ? SL_ERR_LOCKED : SL_ERR_IO;
     }
     length = snprintf(text, sizeof text, "%ld\n", (long)getpid());
-    if (ftruncate(f->lock_fd, 0) < 0 || pwrite(f->lock_fd, text, (size_t)length, 0) != length)
+    if (ftruncate(f->lock_fd, 0) < 0)
         return SL_ERR_IO;
+    (void)!pwrite(f->lock_fd, text, (size_t)length, 0);
     return SL_OK;
 }
 
@@ -76,15 +82,20 @@ static sl_err folder_list(sl_disk *disk, sl_name_fn *fn, void *ctx)
     const int fd = openat(folder_of(disk)->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *const dir = fd < 0 ? NULL : fdopendir(fd);
     struct dirent *entry;
+    sl_err err;
 
-    if (dir == NULL)
-        return SL_ERR_IO;
-    errno = 0;
-    while ((entry = readdir(dir)) != NULL)
+    if (dir == NULL) {
+        err = error_of(errno);
+        if (fd >= 0)
+            close(fd);
+        return err;
+    }
+    while (errno = 0, (entry = readdir(dir)) != NULL)
         if (entry->d_name[0] != '.')
             fn(ctx, entry->d_name);
+    err = errno == 0 ? SL_OK : SL_ERR_IO; /* half a list would be taken for a shorter journal */
     closedir(dir);
-    return SL_OK;
+    return err;
 }
 
 static void file_close(sl_file *file)
@@ -195,6 +206,14 @@ static sl_err fill_with_zeros(sl_file *file, uint64_t bytes)
     return err;
 }
 
+/* A full disk says so before anything is written. File systems that cannot tell are asked by writing. */
+static sl_err take_room(int fd, uint64_t bytes)
+{
+    const int number = posix_fallocate(fd, 0, (off_t)bytes);
+
+    return number == ENOSPC || number == EDQUOT || number == EFBIG ? SL_ERR_NO_SPACE : SL_OK;
+}
+
 static sl_err file_create(sl_disk *disk, const char *name, uint64_t bytes, sl_file **ret_file)
 {
     folder_file *f = NULL;
@@ -203,7 +222,9 @@ static sl_err file_create(sl_disk *disk, const char *name, uint64_t bytes, sl_fi
     if (err != SL_OK)
         return err;
     f->bytes = bytes;
-    err = fill_with_zeros(&f->base, bytes);
+    err = bytes > 0 ? take_room(f->fd, bytes) : SL_OK;
+    if (err == SL_OK)
+        err = fill_with_zeros(&f->base, bytes);
     if (err == SL_OK && fsync(f->fd) < 0)
         err = error_of(errno);
     if (err == SL_OK)
@@ -262,19 +283,45 @@ static const sl_disk_ops folder_ops = {
     .free = folder_free,
 };
 
+/* The name of a new folder stands in the one above it. */
+static sl_err sync_parent(int fd)
+{
+    const int parent = openat(fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    sl_err err;
+
+    if (parent < 0)
+        return error_of(errno);
+    err = fsync(parent) < 0 ? SL_ERR_IO : SL_OK;
+    close(parent);
+    return err;
+}
+
+/* Each segment has two files, and they stay open: with the usual 1,024 that would be 32 GB. What the system allows is taken. */
+static void raise_limit(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur == limit.rlim_max)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 sl_err sl_disk_open_folder(const char *path, sl_disk **ret_disk)
 {
     folder *const f = malloc(sizeof *f);
+    bool is_new;
 
     if (f == NULL)
         return SL_ERR_NOMEM;
     *f = (folder){ .base = { .ops = &folder_ops }, .lock_fd = -1, .access = O_RDWR };
-    (void)mkdir(path, 0700); /* if this fails, the next line says why */
+    is_new = mkdir(path, 0700) == 0; /* if this fails, the next line says why */
     f->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (f->fd < 0) {
+    if (f->fd < 0 || (is_new && sync_parent(f->fd) != SL_OK)) {
         folder_free(&f->base);
         return SL_ERR_IO;
     }
+    raise_limit();
     *ret_disk = &f->base;
     return SL_OK;
 }

@@ -215,7 +215,8 @@ sl_err journal_fetch_bytes(journal_fetch *fetch, const journal_span *span, const
     const journal_chunk *chunk = find_chunk(fetch, span);
     sl_err err = chunk == NULL ? fetch->err : SL_OK;
 
-    fetch->err = SL_OK;
+    if (chunk == NULL)
+        fetch->err = SL_OK;
     if (chunk == NULL && err == SL_OK)
         err = fetch->pending != NULL ? SL_ERR_AGAIN : fetch_new(fetch, span);
     if (err != SL_OK)

@@ -5,8 +5,8 @@
  *      record    header (24) | payload | zeros to the next multiple of 8
  *
  * Little-endian. Everything begins at a multiple of 8. Each checksum begins with the segment's seed (store and segment
- * number), so that what an earlier use of a recycled file left behind can not be taken for this one's; a frame
- * carries the epoch of the process that wrote it, which never goes down, for the same reason.
+ * number), so that blocks of other files, which a crash may leave in this one, can not be taken for its own; a frame
+ * carries the epoch of the process that wrote it, which never goes down, for what an earlier life left behind.
  *
  * `durable_below` is how the end of the log is told from damage: a frame names the position below which everything
  * was synced when it was written. A frame that can not be read and lies below what a later one calls durable is

@@ -58,28 +58,22 @@ void journal_wake(void *store)
 }
 
 /* The log may have gone on to a new segment: the one before it is full. */
-static sl_err follow_segments(journal_store *store)
+static void follow_segment(journal_store *store)
 {
-    while (store->shelf_count < sl_log_segment_count(store->log)) {
-        const sl_err err = journal_shelf_add(store, store->shelf_count);
-
-        if (err != SL_OK)
-            return err;
-        for (uint32_t i = store->shelf_count - 1; i > 0 && store->shelves[i - 1]->index == NULL; i--)
-            journal_shelf_seal(store, store->shelves[i - 1]); /* also one that failed before */
-    }
-    return SL_OK;
+    if (store->shelf_count == sl_log_segment_count(store->log))
+        return;
+    journal_shelf_add(store);
+    for (uint32_t i = store->shelf_count - 1; i > 0 && store->shelves[i - 1]->index == NULL; i--)
+        journal_shelf_seal(store, store->shelves[i - 1]); /* also one that failed before */
 }
 
 sl_err journal_begin(journal_store *store, size_t record_bytes, bool urgent)
 {
-    sl_err err = sl_log_begin(store->log, record_bytes, urgent);
+    sl_err err = journal_shelf_reserve(store);
 
-    if (err != SL_OK)
-        return err;
-    err = follow_segments(store);
-    if (err != SL_OK)
-        sl_log_abort(store->log);
+    if (err == SL_OK)
+        err = sl_log_begin(store->log, record_bytes, urgent);
+    follow_segment(store); /* the log may have gone on and then found no memory */
     return err;
 }
 
@@ -189,16 +183,13 @@ static size_t op_bytes(const sl_op *op)
     return 0;
 }
 
-/* How many bytes the records of the batch need at most; with_own: also when each append revives a stream. */
-static size_t frame_bytes(const sl_batch *batch, bool with_own)
+/* How many bytes the records of the batch need, when no append revives a stream. */
+static size_t frame_bytes(const sl_batch *batch)
 {
     size_t sum = SL_RECORD_HEADER_BYTES;
 
-    for (uint32_t i = 0; i < batch->op_count; i++) {
+    for (uint32_t i = 0; i < batch->op_count; i++)
         sum += op_bytes(&batch->ops[i]);
-        if (with_own && batch->ops[i].kind == SL_OP_APPEND)
-            sum += OWN_EVENT_BYTES_MAX;
-    }
     return sum;
 }
 
@@ -230,21 +221,30 @@ static sl_err carry_out(journal_store *store, const sl_batch *batch, sl_answer *
     return err;
 }
 
-static sl_err take(journal_store *store, const sl_batch *batch, sl_answer *answer)
+static sl_err try(journal_store *store, const sl_batch *batch, size_t bytes, sl_answer *answer)
 {
-    const size_t most = sl_log_frame_max(store->log);
-    size_t bytes = frame_bytes(batch, false);
-    sl_err err = journal_begin(store, bytes, is_urgent(batch));
+    sl_err err;
 
     store->overflowed = false;
-    if (err == SL_OK)
-        err = carry_out(store, batch, answer);
-    if (!store->overflowed || bytes == most)
-        return store->overflowed ? SL_ERR_TOO_LARGE : err;
-    bytes = frame_bytes(batch, true);
-    err = journal_begin(store, bytes < most ? bytes : most, is_urgent(batch));
-    if (err == SL_OK)
-        err = carry_out(store, batch, answer);
+    store->lookup_left = SL_LOOKUP_BYTES_MAX;
+    err = journal_begin(store, bytes, is_urgent(batch));
+    return err == SL_OK ? carry_out(store, batch, answer) : err;
+}
+
+/* A frame that turns out too small is forgotten, and a larger one is begun. Not at once for the worst case: a batch with many
+ * appends would then need a segment of its own. */
+static sl_err take(journal_store *store, const sl_batch *batch, sl_answer *answer)
+{
+    const size_t most = sl_log_frame_max(store->log), bytes = frame_bytes(batch);
+    size_t more = OWN_EVENT_BYTES_MAX;
+    sl_err err = try(store, batch, bytes, answer);
+
+    for (; store->overflowed && bytes < most; more *= 4) {
+        err = try(store, batch, bytes + more < most ? bytes + more : most, answer);
+        if (bytes + more >= most)
+            break;
+    }
+    store->looked_up.valid = false;
     return store->overflowed ? SL_ERR_TOO_LARGE : err;
 }
 
@@ -253,17 +253,36 @@ static bool is_answer(sl_err err)
     return sl_writer_answers(err) || err == SL_ERR_NO_SPACE;
 }
 
+/* What sl_store_problem() says about room, and that it says nothing any more. */
+static void note_room(journal_store *store, const sl_batch *batch, sl_err err)
+{
+    if (err == SL_ERR_NO_SPACE && !store->is_full) {
+        sl_text_init(&store->problem, store->problem_text, sizeof store->problem_text);
+        sl_text_add(&store->problem,
+                    "There is no next segment, so appends are refused and only settling goes on: ");
+        sl_text_add(&store->problem, sl_err_text(sl_log_spare_err(store->log)));
+        sl_text_add(&store->problem, ". It goes on by itself when one can be made");
+        store->is_full = true;
+    } else if (err == SL_OK && store->is_full && !is_urgent(batch)) {
+        sl_text_init(&store->problem, store->problem_text, sizeof store->problem_text);
+        store->is_full = false;
+    }
+}
+
 static sl_err journal_submit(sl_store *base, const sl_batch *batch, sl_done_fn *done, void *ctx)
 {
     journal_store *const store = journal_of(base);
     sl_answer *answer;
     sl_err err = store->closing ? SL_ERR_STORE_FAILED : sl_log_err(store->log);
 
+    if (err != SL_OK && !store->closing)
+        complain_failed(store);
     if (err == SL_OK)
         err = sl_answers_new(&store->answers, batch, done, ctx, &answer);
     if (err != SL_OK)
         return err;
     err = answer->err = take(store, batch, answer);
+    note_room(store, batch, err);
     if (!is_answer(err)) {
         sl_answers_forget(&store->answers, answer);
         return err;
@@ -442,6 +461,7 @@ sl_err sl_store_open_journal_on(const sl_store_setup *setup, const sl_journal_op
     };
     sl_buf_init(&store->state, setup->alloc, SIZE_MAX / 2);
     sl_buf_init(&store->scratch, setup->alloc, SIZE_MAX / 2);
+    store->sync_by_os = options->sync_by_os;
     err = open_log(store, options, disk, uuid, report);
     if (err == SL_OK)
         err = open_rest(store, setup, options, report);

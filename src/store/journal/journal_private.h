@@ -45,6 +45,7 @@ typedef struct journal_store {
     sl_answers answers;
     journal_shelf **shelves; /* one for each segment of the log, in the same order */
     uint32_t shelf_count;
+    journal_shelf *next_shelf; /* reserved */
     size_t shelf_capacity;
     sl_background sealer, fetcher;
     uint64_t told_end;      /* what the listener knows */
@@ -54,8 +55,16 @@ typedef struct journal_store {
     uint32_t space_next;    /* the shelf that is looked at when the next segment is sealed */
     sl_buf state;           /* of a group, in the making */
     sl_buf scratch;         /* a record that was read to decide about a batch */
-    bool overflowed;        /* the frame in the making was announced too small */
+    struct {
+        bool valid, in_scratch;
+        uint32_t stream;
+        sl_event event; /* its texts stand in scratch */
+    } looked_up;        /* lookup.c: the last one */
+    size_t lookup_left; /* bytes that the batch in the making may still read */
+    bool overflowed;    /* the frame in the making was announced too small */
+    bool sync_by_os;
     bool closing;
+    bool is_full; /* and the problem says so */
     char problem_text[512];
     sl_text problem;
 } journal_store;
@@ -85,8 +94,9 @@ void journal_complain(journal_store *store, const char *what, const journal_shel
                       uint64_t offset);
 
 /* shelf.c */
-sl_err journal_shelf_add(journal_store *store,
-                         uint32_t index); /* for segment number `index` of the log; not sealed */
+sl_err
+journal_shelf_reserve(journal_store *store);  /* memory for the next one, before there is a segment for it */
+void journal_shelf_add(journal_store *store); /* for the next segment of the log; not sealed */
 void journal_shelf_release(journal_store *store, journal_shelf *shelf);
 void journal_shelf_seal(journal_store *store, journal_shelf *shelf); /* in the background */
 void journal_shelves_done(journal_store *store);

@@ -90,10 +90,13 @@ static sl_err next_segment(sl_log *log)
         return SL_ERR_STORE_FAILED;
     sl_log_spare_ask(log);
     err = sl_log_spare_take(log, &file);
-    if (err == SL_OK)
-        err = sl_log_add_segment(log, file, &header);
+    if (err != SL_OK)
+        return err;
+    err = sl_log_add_segment(log, file, &header);
     if (err == SL_OK)
         sl_log_spare_ask(log);
+    else
+        log->disk->ops->close(file); /* it is there, empty, and made again at the next start */
     return err;
 }
 
@@ -258,6 +261,11 @@ uint64_t sl_log_written(const sl_log *log)
 }
 
 uint64_t sl_log_durable(const sl_log *log)
+{
+    return log->shown > log->durable ? log->shown : log->durable;
+}
+
+uint64_t sl_log_synced(const sl_log *log)
 {
     return log->durable;
 }

@@ -10,7 +10,8 @@
  * that going on to the next is no work.
  *
  * A sync that fails, or a write that fails, is the end: sl_log_err() says so from then on, and nothing is tried
- * again. A disk without room for the next segment is not: sl_log_room() shrinks, and grows again by itself. */
+ * again. A disk without room for the next segment is not: sl_log_begin() refuses what is not urgent until one could be
+ * made. */
 #ifndef SL_STORE_JOURNAL_LOG_H
 #define SL_STORE_JOURNAL_LOG_H
 
@@ -79,7 +80,12 @@ sl_err sl_log_flush(sl_log *log); /* syncs what is written and waits for it: SL_
 
 uint64_t sl_log_next(const sl_log *log);    /* the position that the next record gets */
 uint64_t sl_log_written(const sl_log *log); /* everything below was written */
-uint64_t sl_log_durable(const sl_log *log); /* everything below is durable */
+uint64_t sl_log_durable(const sl_log *log); /* everything below is as durable as the setup wants */
+uint64_t
+sl_log_synced(const sl_log *log); /* everything below survives a power cut, whatever the setup wants */
+
+/* Why there is no next segment: SL_OK when there is one, or nobody has needed it yet. */
+sl_err sl_log_spare_err(sl_log *log);
 
 /* Bytes that gather in memory and are not written: the caller's back-pressure. */
 size_t sl_log_gathered(const sl_log *log);
@@ -100,6 +106,9 @@ sl_uuid sl_log_store(const sl_log *log);
 /* A segment other than the last was rewritten: this is its file now. Returns the old one, to be closed when nobody reads
  * from it any more. */
 sl_file *sl_log_replace(sl_log *log, uint32_t index, sl_file *file, const sl_segment_header *header);
+
+/* "Damage in 0000000000000001.seg at byte 4096: ...", with what to do. */
+void sl_log_say_damage(sl_text *report, uint64_t number, uint64_t offset);
 
 /* "0000000000000001.seg", for sentences and for whoever writes files beside it. */
 enum {

@@ -4,9 +4,7 @@
  *      segment n             the last one with a frame in it: read from its beginning
  *      segment n+1           perhaps, empty: made ahead
  *
- * The end is the first place of segment n where no valid frame of the right position stands. If a frame behind it
- * says that something at or after that place was durable, then it is not the end: something was damaged, and going
- * on would lose what somebody was promised. */
+ * log_end.c knows where segment n ends. */
 #include "store/journal/log_private.h"
 
 #include <inttypes.h>
@@ -69,24 +67,6 @@ static sl_err list_segments(sl_disk *disk, numbers *ret_numbers)
     return SL_OK;
 }
 
-/* --- sentences --- */
-
-static void say(sl_text *report, const char *what, uint64_t number, uint64_t offset, const char *advice)
-{
-    char name[SL_SEGMENT_NAME_BYTES];
-
-    sl_segment_name(number, ".seg", name);
-    sl_text_add(report, what);
-    sl_text_add(report, " in ");
-    sl_text_add(report, name);
-    sl_text_add(report, " at byte ");
-    sl_text_add_u64(report, offset);
-    sl_text_add(report, advice);
-}
-
-static const char restore_advice[] = ": the disk or somebody changed what was written. Restore the folder "
-                                     "from a backup; `sluice journal verify` lists all damage";
-
 /* --- reading what is there --- */
 
 typedef struct found_segment { /* what its first bytes say */
@@ -139,17 +119,6 @@ static void place(segment *s, const found_segment *found)
     s->used_bytes = s->size_bytes;
 }
 
-static void say_head(sl_text *report, uint64_t number, sl_err err)
-{
-    if (err == SL_ERR_VERSION)
-        say(report, "Another version of the format", number, 0, ": use the program that wrote it");
-    else if (err == SL_ERR_CORRUPT)
-        say(report, "An unreadable segment header", number, 0, restore_advice);
-    else
-        say(report, "The disk did not give what stands", number, 0,
-            ": see the system's log for what is wrong with it");
-}
-
 static sl_err open_one(sl_log *log, uint64_t number, bool *ret_has_frame, sl_text *report)
 {
     char name[SL_SEGMENT_NAME_BYTES];
@@ -166,7 +135,7 @@ static sl_err open_one(sl_log *log, uint64_t number, bool *ret_has_frame, sl_tex
     if (err == SL_OK)
         err = sl_log_add_segment(log, file, &found.header);
     if (err != SL_OK) {
-        say_head(report, number, err);
+        sl_log_say_head(report, number, err);
         if (file != NULL)
             log->disk->ops->close(file);
         return err;
@@ -174,110 +143,6 @@ static sl_err open_one(sl_log *log, uint64_t number, bool *ret_has_frame, sl_tex
     place(last_segment(log), &found);
     *ret_has_frame = found.has_frame || found.header.rewrites > 0;
     return SL_OK;
-}
-
-/* --- the end of the log --- */
-
-typedef struct behind { /* the most that frames behind the end say */
-    uint64_t durable, epoch;
-} behind;
-
-/* Looks behind the end for frames that know better. Frames begin at multiples of 8. */
-static sl_err look_behind(sl_scan *scan, behind *most)
-{
-    uint64_t offset = scan->offset;
-    sl_err err = SL_OK;
-
-    for (; offset + SL_FRAME_HEADER_BYTES <= scan->size_bytes && err == SL_OK; offset += 8) {
-        const uint8_t *at;
-        sl_frame_header header;
-        err = sl_scan_bytes(scan, offset, SL_FRAME_HEADER_BYTES, &at);
-        if (err != SL_OK || sl_frame_header_get(at, SL_FRAME_HEADER_BYTES, scan->seed, &header) != SL_OK)
-            continue;
-        most->durable = header.durable_below > most->durable ? header.durable_below : most->durable;
-        most->epoch = header.epoch > most->epoch ? header.epoch : most->epoch;
-    }
-    return err;
-}
-
-/* Follows the frames of the last segment to their end. Of a rewritten one only the epoch is of interest. */
-static sl_err follow(sl_log *log, segment *s, sl_scan *scan)
-{
-    sl_frame_view next;
-    sl_err err;
-
-    while ((err = sl_scan_frame(scan, &next)) == SL_OK) {
-        if (s->rewrites == 0 && (next.header.first_position != s->end || next.header.epoch < log->epoch)) {
-            scan->offset = next.offset; /* left behind by an earlier life */
-            break;
-        }
-        log->epoch = next.header.epoch > log->epoch ? next.header.epoch : log->epoch;
-        s->end = s->rewrites == 0 ? next.end : s->end;
-        s->used_bytes = s->rewrites == 0 ? scan->offset : s->used_bytes;
-    }
-    return err == SL_ERR_CORRUPT ? SL_OK : err;
-}
-
-/* True when something stands where the next frame will. */
-static bool has_remains(sl_scan *scan)
-{
-    const uint8_t *at;
-
-    return scan->offset + 4 < scan->size_bytes && sl_scan_bytes(scan, scan->offset, 4, &at) == SL_OK &&
-           sl_get_u32(at) != 0;
-}
-
-static sl_err judge_end(sl_log *log, sl_scan *scan, behind *most, sl_text *report)
-{
-    segment *const last = last_segment(log);
-    const sl_err err = look_behind(scan, most);
-
-    if (err != SL_OK)
-        return err;
-    if (most->durable > last->end || (last->rewrites > 0 && scan->offset != last->size_bytes)) {
-        say(report, "Damage", last->number, scan->offset, restore_advice);
-        return SL_ERR_CORRUPT;
-    }
-    if (most->epoch > log->epoch || has_remains(scan))
-        say(report, "Cut what a crash had left", last->number, last->used_bytes,
-            "; nothing of it had been confirmed. ");
-    log->epoch = most->epoch > log->epoch ? most->epoch : log->epoch;
-    return SL_OK;
-}
-
-/* most: what segments behind the last one say. */
-static sl_err find_end(sl_log *log, behind *most, sl_text *report)
-{
-    segment *const last = last_segment(log);
-    sl_scan scan;
-    sl_err err;
-
-    sl_scan_init(&scan, last->file, last->seed, last->size_bytes);
-    err = follow(log, last, &scan);
-    if (err == SL_OK)
-        err = judge_end(log, &scan, most, report);
-    if (err == SL_ERR_IO)
-        say_head(report, last->number, err);
-    sl_scan_done(&scan);
-    log->next = log->written = log->durable = last->end;
-    log->written_bytes = last->used_bytes;
-    return err;
-}
-
-/* A segment whose first frame can not be read was made ahead, or a crash came when it had just been begun, or it is damaged:
- * that is seen by what other frames in it say. */
-static sl_err set_last_aside(sl_log *log, behind *most)
-{
-    const segment *const last = last_segment(log);
-    sl_scan scan;
-    sl_err err;
-
-    sl_scan_init(&scan, last->file, last->seed, last->size_bytes);
-    err = look_behind(&scan, most);
-    sl_scan_done(&scan);
-    log->disk->ops->close(last->file);
-    log->segment_count--;
-    return err;
 }
 
 /* They are made again: cheap, and one case less. */
@@ -301,7 +166,8 @@ static sl_err join_segments(sl_log *log, sl_text *report)
         const uint64_t next = s[1].first;
 
         if (next < s->end || (s->rewrites > 0 && next != s->end)) {
-            say(report, "Positions that do not follow each other", s[1].number, 0, restore_advice);
+            sl_log_say(report, "Positions that do not follow each other", s[1].number, 0,
+                       sl_log_restore_advice);
             return SL_ERR_CORRUPT;
         }
         s->end = next;
@@ -317,13 +183,14 @@ static sl_err open_all(sl_log *log, const numbers *found, uint32_t *ret_empty, s
     for (size_t i = 0; i < found->count && err == SL_OK; i++) {
         bool has_frame = false;
 
-        if (i > 0 && found->items[i] != found->items[i - 1] + 1) {
-            say(report, "A segment is missing before the one", found->items[i], 0, restore_advice);
+        if (found->items[i] != (i == 0 ? 1 : found->items[i - 1] + 1)) {
+            sl_log_say(report, "A segment is missing before the one", found->items[i], 0,
+                       sl_log_restore_advice);
             return SL_ERR_CORRUPT;
         }
         err = open_one(log, found->items[i], &has_frame, report);
         if (err == SL_OK && has_frame && *ret_empty > 0) {
-            say(report, "Damage", found->items[i - 1], SL_SEGMENT_HEADER_BYTES, restore_advice);
+            sl_log_say(report, "Damage", found->items[i - 1], SL_SEGMENT_HEADER_BYTES, sl_log_restore_advice);
             return SL_ERR_CORRUPT;
         }
         *ret_empty += !has_frame;
@@ -335,17 +202,19 @@ static sl_err open_existing(sl_log *log, const numbers *found, sl_text *report)
 {
     uint32_t empty = 0; /* those without a frame: at the end only */
     uint32_t aside = 0;
-    behind most = { 0 };
+    log_behind most = { 0 };
     sl_err err = open_all(log, found, &empty, report);
 
     for (; err == SL_OK && aside < empty && log->segment_count > 1; aside++)
-        err = set_last_aside(log, &most);
+        err = sl_log_set_last_aside(log, &most);
     if (err == SL_OK && aside < empty) /* nothing but an empty one: as if it were made now */
         last_segment(log)->first = last_segment(log)->end = log->next;
     if (err == SL_OK)
         err = join_segments(log, report);
     if (err == SL_OK)
-        err = find_end(log, &most, report);
+        err = sl_log_find_end(log, &most, report);
+    if (err == SL_OK)
+        err = sl_log_make_sure(log);
     return err == SL_OK ? remove_behind(log, aside) : err;
 }
 

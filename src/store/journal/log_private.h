@@ -57,6 +57,8 @@ struct sl_log {
     size_t gathered_bytes, gathered_capacity;
     frame frame; /* the one being built; size 0: none */
     uint64_t next, written, durable;
+    uint64_t shown; /* durability "os": what counts as durable for others. `durable` is what is synced */
+    uint64_t said_durable;  /* opening: the most that a frame of the last segment says */
     uint64_t written_bytes; /* of the last segment */
     uint32_t waiting;       /* frames that were written since the last sync began */
 
@@ -90,6 +92,20 @@ static inline segment *last_segment(const sl_log *log)
 /* log.c */
 sl_err sl_log_add_segment(sl_log *log, sl_file *file, const sl_segment_header *header);
 void sl_log_fail(sl_log *log);
+
+/* log_end.c */
+typedef struct log_behind { /* the most that frames behind the end say */
+    uint64_t durable, epoch;
+    uint64_t aside; /* the segment without a readable beginning that says so; 0: it is the last one itself */
+} log_behind;
+
+extern const char sl_log_restore_advice[];
+void sl_log_say(sl_text *report, const char *what, uint64_t number, uint64_t offset, const char *advice);
+void sl_log_say_head(sl_text *report, uint64_t number,
+                     sl_err err); /* what is wrong with the head of a segment */
+sl_err sl_log_set_last_aside(sl_log *log, log_behind *most);
+sl_err sl_log_find_end(sl_log *log, log_behind *most, sl_text *report);
+sl_err sl_log_make_sure(sl_log *log);
 
 /* log_job.c: the last three with the mutex locked */
 sl_err sl_job_start(log_job *job, sl_log *log, void (*work)(sl_log *log));

@@ -2,7 +2,7 @@
  *
  * Filling 64 MB with zeros takes the disk a while; a thread does it as soon as the segment before it is in use. It is
  * made under a passing name and gets its own when it is complete, so that a crash leaves a file that is plainly
- * nothing. When the disk is full the caller asks again with each turn that finds no spare. */
+ * nothing. When there is none, each append that is refused asks again. */
 #include "store/journal/log_private.h"
 
 static const char passing_name[] = "next.tmp";
@@ -72,12 +72,14 @@ void sl_log_spare_ask(sl_log *log)
     pthread_mutex_unlock(&log->mutex);
 }
 
+/* When the last attempt has failed, nobody waits for the next one: it will hardly be the one that succeeds. */
 bool sl_log_spare_ready(sl_log *log)
 {
     bool ready;
 
     pthread_mutex_lock(&log->mutex);
-    sl_job_wait(&log->spare.job);
+    if (log->spare.err == SL_OK)
+        sl_job_wait(&log->spare.job);
     ready = log->spare.file != NULL;
     pthread_mutex_unlock(&log->mutex);
     return ready;
@@ -89,9 +91,19 @@ sl_err sl_log_spare_take(sl_log *log, sl_file **ret_file)
 
     pthread_mutex_lock(&log->mutex);
     sl_job_wait(&log->spare.job);
-    err = log->spare.file != NULL ? SL_OK : log->spare.err;
+    err = log->spare.file != NULL ? SL_OK : SL_ERR_NO_SPACE; /* sl_log_spare_err() says more */
     *ret_file = log->spare.file;
     log->spare.file = NULL;
+    pthread_mutex_unlock(&log->mutex);
+    return err;
+}
+
+sl_err sl_log_spare_err(sl_log *log)
+{
+    sl_err err;
+
+    pthread_mutex_lock(&log->mutex);
+    err = log->spare.err;
     pthread_mutex_unlock(&log->mutex);
     return err;
 }

@@ -68,10 +68,10 @@ static void sync_here(sl_log *log)
 
 void sl_log_sync(sl_log *log)
 {
-    if (log->err != SL_OK || log->durable >= log->written)
+    if (log->err != SL_OK || sl_log_durable(log) >= log->written)
         return;
     if (log->sync_by_os) {
-        log->durable = log->written;
+        log->shown = log->written;
         sl_log_wake(log);
         return;
     }

@@ -1,7 +1,8 @@
 /* store/journal/lookup.c — the event of a stream at a revision, to decide about a batch.
  *
  * Asked only when an append may be a repetition or revives a stream. What was written recently is in memory or in the page
- * cache; older data is read from the disk while the caller waits (docs/decisions/0008). */
+ * cache; older data is read from the disk while the caller waits (docs/decisions/0008). So the answer to the last question
+ * is kept, and what one batch may make the store read is bounded: SL_LOOKUP_BYTES_MAX. */
 #include "store/journal/journal_private.h"
 
 enum {
@@ -20,10 +21,12 @@ typedef struct wanted {
 static sl_err read_block(void *ctx, sl_file *file, uint64_t offset, const uint8_t **ret_block)
 {
     wanted *const w = ctx;
-    const sl_err err = file->disk->ops->read(file, offset, w->block, sizeof w->block);
 
+    if (sizeof w->block > w->store->lookup_left)
+        return SL_ERR_TOO_LARGE;
+    w->store->lookup_left -= sizeof w->block;
     *ret_block = w->block;
-    return err;
+    return file->disk->ops->read(file, offset, w->block, sizeof w->block);
 }
 
 /* Entries at or below the revision, the highest first. */
@@ -61,12 +64,16 @@ static sl_err read_record(journal_store *store, uint32_t shelf_number, uint32_t 
     size_t bytes = SL_RECORD_HEADER_BYTES;
     sl_err err = SL_OK;
 
+    store->looked_up.in_scratch = gathered == NULL;
     *ret_bytes = gathered;
     *ret_count = gathered == NULL ? 0 : sl_record_peek(gathered).bytes;
     for (int round = 0; round < 2 && gathered == NULL && err == SL_OK;
          round++) { /* its header, then all of it */
         if (bytes > journal_shelf_bytes(store, shelf_number) - offset)
             return SL_ERR_CORRUPT;
+        if (bytes > store->lookup_left)
+            return SL_ERR_TOO_LARGE;
+        store->lookup_left -= bytes;
         sl_buf_clear(&store->scratch);
         err = sl_buf_reserve(&store->scratch, bytes);
         if (err == SL_OK)
@@ -95,25 +102,27 @@ static sl_err read_event(journal_store *store, uint32_t shelf_number, uint32_t o
     return err;
 }
 
-/* SL_OK, SL_ERR_NOT_FOUND: it is nowhere; SL_ERR_EMPTY: not in this segment. */
+/* SL_OK, SL_ERR_NOT_FOUND: it is nowhere; SL_ERR_EMPTY: not in this segment. Entries of the revision itself come first, and
+ * more of those with one hash than fit would need a million streams of the same name but for chance. */
 static sl_err look_in(wanted *w, uint32_t shelf_number, sl_event *ret_event)
 {
-    uint64_t revision = w->revision;
     sl_index_entry entries[ENTRIES];
     uint32_t count = 0;
+    sl_err err = find_entries(w, shelf_number, w->revision, entries, &count);
 
-    for (;;) {
-        sl_err err = find_entries(w, shelf_number, revision, entries, &count);
-
-        for (uint32_t i = 0; i < count && err == SL_OK; i++) {
-            err = read_event(w->store, shelf_number, entries[i].offset, ret_event);
-            if (err == SL_OK && sl_str_equal(ret_event->stream, w->name))
-                return ret_event->revision == w->revision ? SL_OK : SL_ERR_NOT_FOUND;
-        }
-        if (err != SL_OK || count < ENTRIES || entries[count - 1].revision == 0)
-            return err == SL_OK ? SL_ERR_EMPTY : err;
-        revision = entries[count - 1].revision - 1; /* all of another stream with the same hash */
+    for (uint32_t i = 0; i < count && err == SL_OK; i++) {
+        err = read_event(w->store, shelf_number, entries[i].offset, ret_event);
+        if (err == SL_OK && sl_str_equal(ret_event->stream, w->name))
+            return ret_event->revision == w->revision ? SL_OK : SL_ERR_NOT_FOUND;
     }
+    return err == SL_OK ? SL_ERR_EMPTY : err;
+}
+
+/* The same question as the last one: a batch may ask it a thousand times. */
+static bool is_known(const journal_store *store, uint32_t stream, uint64_t revision)
+{
+    return store->looked_up.valid && store->looked_up.stream == stream &&
+           store->looked_up.event.revision == revision;
 }
 
 sl_err journal_lookup(journal_store *store, uint32_t stream, uint64_t revision, sl_event *ret_event)
@@ -124,8 +133,18 @@ sl_err journal_lookup(journal_store *store, uint32_t stream, uint64_t revision, 
                  .name = sl_stream_name(sl_directory_at(&store->writer.directory, stream)) };
     sl_err err = SL_ERR_EMPTY;
 
+    if (is_known(store, stream, revision)) {
+        *ret_event = store->looked_up.event;
+        return SL_OK;
+    }
+    store->looked_up.valid = false;
     w.hash = sl_stream_hash(sl_log_store(store->log), w.name);
     for (uint32_t i = store->shelf_count; i > 0 && err == SL_ERR_EMPTY; i--)
         err = look_in(&w, i - 1, ret_event);
-    return err == SL_ERR_EMPTY ? SL_ERR_NOT_FOUND : err;
+    if (err != SL_OK)
+        return err == SL_ERR_EMPTY ? SL_ERR_NOT_FOUND : err;
+    store->looked_up.valid = store->looked_up.in_scratch;
+    store->looked_up.stream = stream;
+    store->looked_up.event = *ret_event;
+    return SL_OK;
 }

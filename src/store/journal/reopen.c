@@ -8,6 +8,7 @@
  * Files that are missing or damaged and can be made from segments are made, with progress. */
 #include "store/journal/journal_private.h"
 
+#include "store/journal/cache_file.h"
 #include "store/journal/roll.h"
 
 typedef struct reopening {
@@ -27,16 +28,7 @@ static void show_progress(const reopening *r, const char *what, uint64_t done)
 
 static sl_err damaged(reopening *r, uint32_t shelf_number, uint64_t offset)
 {
-    char name[SL_SEGMENT_NAME_BYTES];
-
-    sl_segment_name(r->store->shelves[shelf_number]->segment.number, ".seg", name);
-    sl_text_add(r->report, "Damage in ");
-    sl_text_add(r->report, name);
-    sl_text_add(r->report, " at byte ");
-    sl_text_add_u64(r->report, offset);
-    sl_text_add(r->report,
-                ": the disk or somebody changed what was written. Restore the folder from a backup; "
-                "`sluice journal verify` lists all damage");
+    sl_log_say_damage(r->report, r->store->shelves[shelf_number]->segment.number, offset);
     return SL_ERR_CORRUPT;
 }
 
@@ -338,8 +330,15 @@ sl_err journal_reopen(journal_store *store, const sl_journal_options *options, s
     reopening r = { .store = store, .options = options, .report = report };
     sl_err err = SL_OK;
 
-    for (uint32_t i = 0; i < sl_log_segment_count(store->log) && err == SL_OK; i++)
-        err = journal_shelf_add(store, i);
+    while (err == SL_OK && store->shelf_count < sl_log_segment_count(store->log)) {
+        err = journal_shelf_reserve(store);
+        if (err == SL_OK)
+            journal_shelf_add(store);
+    }
+    if (err == SL_OK)
+        err = sl_cache_remove(store->disk, journal_last_shelf(store)->segment.number, "roll");
+    if (err == SL_OK)
+        err = sl_cache_remove(store->disk, journal_last_shelf(store)->segment.number, "idx");
     if (err == SL_OK)
         err = learn_streams(&r);
     if (err == SL_OK)

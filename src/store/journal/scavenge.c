@@ -5,6 +5,7 @@
 #include "store/journal/scavenge.h"
 
 #include "store/journal/groups.h"
+#include "store/journal/index.h"
 #include "store/journal/log.h"
 #include "store/journal/records.h"
 
@@ -175,7 +176,7 @@ static sl_err keep(rewriting *w, const sl_record_view *record)
     const uint8_t *const bytes = record->payload - SL_RECORD_HEADER_BYTES;
     sl_err err = SL_OK;
 
-    if (w->frame_bytes + record->bytes > FRAME_BYTES_ABOUT)
+    if (w->frame_bytes + record->bytes > FRAME_BYTES_ABOUT || w->header.epoch != w->epoch)
         err = flush(w);
     if (err == SL_OK)
         err = reserve(w, SL_FRAME_HEADER_BYTES + w->frame_bytes + record->bytes);
@@ -256,6 +257,11 @@ static sl_err take_place(sl_disk *disk, uint64_t number)
 {
     char name[SL_SEGMENT_NAME_BYTES];
 
+    /* First, because an index of another rewriting could not be told from that of this one. */
+    const sl_err err = sl_index_remove(disk, number);
+
+    if (err != SL_OK && err != SL_ERR_NOT_FOUND)
+        return err;
     sl_segment_name(number, ".seg", name);
     return disk->ops->rename(disk, passing_name, name);
 }

@@ -7,23 +7,27 @@
 
 #include <stdlib.h>
 
-sl_err journal_shelf_add(journal_store *store, uint32_t index)
+sl_err journal_shelf_reserve(journal_store *store)
 {
     journal_shelf **const shelves = sl_array_grow(store->alloc, store->shelves, &store->shelf_capacity,
-                                                  sizeof *shelves, (size_t)index + 1);
-    journal_shelf *shelf;
+                                                  sizeof *shelves, (size_t)store->shelf_count + 1);
 
     if (shelves == NULL)
         return SL_ERR_NOMEM;
     store->shelves = shelves;
-    shelf = sl_alloc_take(store->alloc, sizeof *shelf);
-    if (shelf == NULL)
-        return SL_ERR_NOMEM;
+    if (store->next_shelf == NULL)
+        store->next_shelf = sl_alloc_take(store->alloc, sizeof *store->next_shelf);
+    return store->next_shelf == NULL ? SL_ERR_NOMEM : SL_OK;
+}
+
+void journal_shelf_add(journal_store *store)
+{
+    journal_shelf *const shelf = store->next_shelf;
+
+    store->next_shelf = NULL;
     *shelf = (journal_shelf){ .refs = 1 };
-    sl_log_segment(store->log, index, &shelf->segment);
-    shelves[index] = shelf;
-    store->shelf_count = index + 1;
-    return SL_OK;
+    sl_log_segment(store->log, store->shelf_count, &shelf->segment);
+    store->shelves[store->shelf_count++] = shelf;
 }
 
 void journal_shelf_release(journal_store *store, journal_shelf *shelf)
@@ -42,6 +46,8 @@ void journal_shelves_done(journal_store *store)
 {
     for (uint32_t i = 0; i < store->shelf_count; i++)
         journal_shelf_release(store, store->shelves[i]);
+    if (store->next_shelf != NULL)
+        sl_alloc_give(store->alloc, store->next_shelf, sizeof *store->next_shelf);
     sl_alloc_give(store->alloc, store->shelves, store->shelf_capacity * sizeof(journal_shelf *));
     store->shelves = NULL;
     store->shelf_count = 0;

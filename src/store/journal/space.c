@@ -14,7 +14,9 @@
 #include <stdlib.h>
 
 enum {
-    OWN_DEAD_SHARE = 50 /* percent: what is worth rewriting a segment for when nobody asked */
+    OWN_DEAD_SHARE = 50,    /* percent: what is worth rewriting a segment for when nobody asked */
+    DECIDED_AT_ONCE = 4096, /* streams: well under a millisecond */
+    TAIL_SHARE = 4,         /* a segment of which a quarter was never used is worth it as well */
 };
 
 struct journal_space {
@@ -27,6 +29,8 @@ struct journal_space {
     sl_doomed *streams;
     size_t stream_capacity;
     sl_doom doom;
+    uint32_t decided_count; /* streams that were looked at */
+    bool is_decided;
     uint64_t decided_at; /* begins when everything below this position is durable */
     bool begun;
     uint32_t next, end; /* shelves */
@@ -38,7 +42,8 @@ struct journal_space {
     sl_index *index;
     sl_segment_header header;
     uint64_t offset;
-    bool for_seal; /* only waits until its seal, which is before it in the queue, is done */
+    bool is_sorted; /* the background does it */
+    bool for_seal;  /* only waits until its seal, which is before it in the queue, is done */
     bool ran;
 };
 
@@ -73,27 +78,34 @@ static sl_err push_doomed(journal_space *space, sl_doomed doomed)
     return SL_OK;
 }
 
-/* Names are good as long as the store: the directory never moves them. */
-static sl_err decide(journal_space *space)
+/* Some streams more; there may be millions, and the loop has others to serve. Names are good as long as the store: the
+ * directory never moves them. */
+static sl_err decide_some(journal_space *space)
 {
     const sl_directory *const directory = &space->store->writer.directory;
     const sl_uuid store = sl_log_store(space->store->log);
+    const uint32_t left = directory->count - space->decided_count;
+    const uint32_t end = space->decided_count + (left < DECIDED_AT_ONCE ? left : DECIDED_AT_ONCE);
     sl_err err = SL_OK;
 
-    for (uint32_t id = 0; id < directory->count && err == SL_OK; id++) {
+    for (; space->decided_count < end && err == SL_OK; space->decided_count++) {
         sl_doomed doomed;
 
-        if (!may_go(directory, sl_directory_at(directory, id), &doomed))
+        if (!may_go(directory, sl_directory_at(directory, space->decided_count), &doomed))
             continue;
         doomed.hash = sl_stream_hash(store, doomed.name);
         err = push_doomed(space, doomed);
     }
-    sl_doom_sort(space->streams, space->doom.stream_count);
+    return err;
+}
+
+static void decided(journal_space *space)
+{
+    space->is_decided = true;
     space->doom.streams = space->streams;
     space->doom.now_ns = space->how.now_ns;
     space->doom.groups_from = space->store->states_from;
     space->decided_at = sl_log_next(space->store->log);
-    return err;
 }
 
 static void space_free(journal_space *space)
@@ -106,9 +118,12 @@ static void space_free(journal_space *space)
 
 static bool is_worth_it(const journal_space *space)
 {
-    const sl_dead *const dead = &space->dead;
+    const uint64_t size = space->segment.size_bytes - SL_SEGMENT_HEADER_BYTES;
+    const uint64_t waste = size > space->dead.live_bytes ? size - space->dead.live_bytes : 0;
 
-    return dead->records > 0 && dead->bytes * 100 >= (dead->bytes + dead->live_bytes) * space->how.dead_share;
+    if (space->dead.records == 0 && (space->segment.rewrites > 0 || waste < size / TAIL_SHARE))
+        return false;
+    return waste * 100 >= size * space->how.dead_share;
 }
 
 static void space_run(sl_task *task)
@@ -121,6 +136,9 @@ static void space_run(sl_task *task)
     space->ran = true;
     if (space->for_seal)
         return;
+    if (!space->is_sorted)
+        sl_doom_sort(space->streams, space->doom.stream_count);
+    space->is_sorted = true;
     err = sl_scavenge_count(&space->segment, &space->doom, &space->dead, &space->offset);
     if (err == SL_OK && is_worth_it(space)) {
         err = sl_scavenge_rewrite(disk, &space->segment, &space->doom, &space->dead, &space->file,
@@ -182,6 +200,8 @@ static void drop_new(journal_space *space)
 static void finish_all(journal_space *space)
 {
     space->store->space = NULL;
+    if (space->store->closing && space->result.err == SL_OK && space->next < space->end)
+        space->result.err = SL_ERR_AGAIN; /* ended early */
     if (space->done != NULL)
         space->done(space->ctx, &space->result);
     space_free(space);
@@ -240,17 +260,11 @@ static void run_next(journal_space *space)
 static sl_err space_new(journal_store *store, const sl_scavenge *how, journal_space **ret_space)
 {
     journal_space *const space = malloc(sizeof *space);
-    sl_err err;
 
     if (space == NULL)
         return SL_ERR_NOMEM;
     *space =
         (journal_space){ .task = { .run = space_run, .finish = space_finish }, .store = store, .how = *how };
-    err = decide(space);
-    if (err != SL_OK) {
-        space_free(space);
-        return err;
-    }
     *ret_space = space;
     return SL_OK;
 }
@@ -290,17 +304,43 @@ void journal_space_sealed(journal_store *store)
 
 bool journal_space_waits(const journal_store *store)
 {
-    return store->space != NULL && !store->space->begun;
+    return store->space != NULL && store->space->is_decided && !store->space->begun;
+}
+
+/* Durability "os" syncs nothing by itself; here somebody has to be sure. */
+static bool is_synced(journal_store *store, uint64_t position)
+{
+    if (store->sync_by_os)
+        (void)sl_log_flush(store->log);
+    return sl_log_synced(store->log) >= position;
+}
+
+static void go_on_deciding(journal_space *space)
+{
+    sl_log *const log = space->store->log;
+    const sl_err err = decide_some(space);
+
+    if (err != SL_OK) {
+        space->result.err = err;
+        finish_all(space);
+    } else if (space->decided_count == space->store->writer.directory.count) {
+        decided(space);
+    }
+    sl_log_wake(log);
 }
 
 void journal_space_poll(journal_store *store)
 {
     journal_space *const space = store->space;
 
-    if (!journal_space_waits(store) || sl_log_durable(store->log) < space->decided_at)
+    if (space == NULL || space->begun)
         return;
-    space->begun = true;
-    run_next(space);
+    if (!space->is_decided) {
+        go_on_deciding(space);
+    } else if (sl_log_err(store->log) == SL_OK && is_synced(store, space->decided_at)) {
+        space->begun = true;
+        run_next(space);
+    }
 }
 
 void journal_space_done(journal_store *store)

@@ -109,8 +109,8 @@ static void write_state(journal_store *store, journal_group *group)
 
     sl_buf_clear(&store->state);
     store->base.on_snapshot(store->base.on_snapshot_ctx, group->number, (sl_sink){ collect, &c });
-    if (c.err == SL_OK && store->state.bytes > 0)
-        (void)write_parts(store, group);
+    if (c.err != SL_OK || store->state.bytes == 0 || write_parts(store, group) != SL_OK)
+        group->record_count = 0; /* not with each turn: when as many records have come again */
     store->writer.next_position = sl_log_next(store->log);
 }
 
@@ -175,7 +175,7 @@ void journal_states_write(journal_store *store)
         return;
     write_all(store, segment);
     if (write_groups_from(store, journal_last_shelf(store)->segment.number) == SL_OK)
-        store->states_number = segment;
+        store->states_number = journal_last_shelf(store)->segment.number;
 }
 
 /* --- loading --- */

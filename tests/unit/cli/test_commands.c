@@ -73,6 +73,11 @@ TEST(a_command_line_that_is_understood_writes_to_out_only_and_ends_with_0)
         { "sluice budget --nope --help", "usage: sluice budget" },
         { "sluice budget --grace -h", "usage: sluice budget" },
         { "sluice --nope --help", "usage: sluice COMMAND" },
+        { "sluice help journal", "usage: sluice journal WORD" },
+        { "sluice journal --help", "usage: sluice journal WORD" },
+        { "sluice help journal dump", "usage: sluice journal dump FOLDER" },
+        { "sluice journal verify --help", "usage: sluice journal verify FOLDER" },
+        { "sluice backup -h", "usage: sluice backup FOLDER TARGET" },
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -107,6 +112,14 @@ TEST(a_command_line_that_is_not_understood_writes_to_err_only_and_ends_with_2)
         { "sluice budget --close 49ms", "--close must be 50ms to 720h, not '49ms'" },
         { "sluice budget --grace 499ms", "--grace must be 500ms to 720h, not '499ms'" },
         { "sluice budget --grace -5s", "not '-5s'" },
+        { "sluice journal", "'journal' needs one of these words behind it: verify, dump, stats." },
+        { "sluice journal --nope", "'journal' needs one of these words behind it" },
+        { "sluice journal vrify x", "no command 'journal vrify'. Did you mean 'journal verify'?" },
+        { "sluice help journal nope", "no command 'journal nope'" },
+        { "sluice journal verify", "'journal verify' needs FOLDER behind it" },
+        { "sluice journal verify --count 3 x", "no option '--count'" },
+        { "sluice backup x", "'backup' needs FOLDER TARGET behind it" },
+        { "sluice scavenge x --dead-share 101", "--dead-share must be 0 to 100" },
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -160,8 +173,18 @@ TEST(a_mistake_is_told_to_programs_as_well_when_json_was_asked_for)
 
 TEST(no_line_of_any_help_is_longer_than_80_columns)
 {
-    static const char *const lines[] = { "sluice help", "sluice help help", "sluice help budget",
-                                         "sluice help version" };
+    static const char *const lines[] = {
+        "sluice help",
+        "sluice help help",
+        "sluice help budget",
+        "sluice help version",
+        "sluice help journal",
+        "sluice help journal verify",
+        "sluice help journal dump",
+        "sluice help journal stats",
+        "sluice help backup",
+        "sluice help scavenge",
+    };
 
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         run r = run_line(lines[i]);

@@ -2,6 +2,8 @@
 #include "../test.h"
 #include "store/faulty/faulty.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <string.h>
 
 typedef struct rig {
@@ -164,6 +166,38 @@ TEST(what_a_failed_sync_was_to_write_is_lost_until_it_is_written_again)
         r.door->ops->close(file);
         close_rig(&r);
     }
+}
+
+static void *sync_it(void *file)
+{
+    sl_file *const f = file;
+
+    EXPECT_OK(f->disk->ops->sync(f));
+    return NULL;
+}
+
+TEST(what_is_written_while_a_sync_runs_is_not_covered_by_it)
+{
+    rig r = open_rig();
+    sl_file *file = make(&r, "a", 1024);
+    pthread_t other;
+    char byte;
+
+    write_at(file, 0, 'n', 512);
+    sl_faulty_slow_syncs(r.disk, 200 * 1000);
+    EXPECT_EQ(pthread_create(&other, NULL, sync_it, file), 0);
+    while (sl_faulty_syncs(r.disk, "a") == 0)
+        sched_yield();
+    write_at(file, 512, 'n', 512);
+    pthread_join(other, NULL);
+    cut_power(&r, file, 0);
+    EXPECT_OK(r.door->ops->open(r.door, "a", &file));
+    EXPECT_OK(read_at(file, 0, &byte));
+    EXPECT_EQ(byte, 'n');
+    EXPECT_OK(read_at(file, 512, &byte));
+    EXPECT_EQ(byte, 0);
+    r.door->ops->close(file);
+    close_rig(&r);
 }
 
 TEST(who_has_a_file_open_keeps_its_content_when_the_name_goes_to_another)

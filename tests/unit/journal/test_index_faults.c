@@ -6,7 +6,7 @@
 
 /* --- damage --- */
 
-TEST(S4_13_every_flipped_bit_of_an_index_file_is_seen)
+TEST(every_flipped_bit_of_an_index_file_is_seen)
 {
     dice d = dice_from(3);
     uint64_t bytes = 0;
@@ -217,7 +217,7 @@ static void count_name(void *ctx, const char *name)
     *(unsigned *)ctx += strstr(name, ".seg") == NULL;
 }
 
-TEST(S4_12_every_call_that_fails_while_an_index_is_built_is_told_and_leaves_nothing_half_made)
+TEST(every_call_that_fails_while_an_index_is_built_is_told_and_leaves_nothing_half_made)
 {
     static const sl_err errors[] = { SL_ERR_IO, SL_ERR_NO_SPACE };
 
@@ -284,7 +284,7 @@ static void rig_restart(rig *r)
 
 /* The power goes at each call: under its name the file is whole or not there. The second time there is one already, which
  * stays until the new one is whole. */
-TEST(S4_13_a_power_cut_while_an_index_is_built_leaves_a_whole_file_or_none)
+TEST(a_power_cut_while_an_index_is_built_leaves_a_whole_file_or_none)
 {
     bool done = false;
 

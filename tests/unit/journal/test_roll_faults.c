@@ -5,7 +5,7 @@
 
 /* --- damage --- */
 
-TEST(S4_13_every_flipped_bit_of_a_roll_is_seen)
+TEST(every_flipped_bit_of_a_roll_is_seen)
 {
     static const char name[] = "0000000000000001.roll";
     dice d = dice_from(8);
@@ -135,7 +135,7 @@ static void fill_for_faults(rolls *r, uint64_t segment_count)
         rolls_add_roll(r, &d, 20, 30);
 }
 
-TEST(S4_12_every_call_that_fails_while_rolls_are_merged_is_told_and_loses_nothing)
+TEST(every_call_that_fails_while_rolls_are_merged_is_told_and_loses_nothing)
 {
     static rolls r;
     bool failed = true;
@@ -158,7 +158,7 @@ TEST(S4_12_every_call_that_fails_while_rolls_are_merged_is_told_and_loses_nothin
     }
 }
 
-TEST(S4_13_a_power_cut_at_any_call_of_a_merge_loses_no_stream)
+TEST(a_power_cut_at_any_call_of_a_merge_loses_no_stream)
 {
     static rolls r;
     bool is_dead = true;
@@ -181,7 +181,7 @@ TEST(S4_13_a_power_cut_at_any_call_of_a_merge_loses_no_stream)
     }
 }
 
-TEST(S4_12_every_call_that_fails_while_a_roll_is_built_is_told_and_leaves_nothing_half_made)
+TEST(every_call_that_fails_while_a_roll_is_built_is_told_and_leaves_nothing_half_made)
 {
     char memory[SL_STREAM_NAME_BYTES_MAX];
     made_segment made;

@@ -1,0 +1,10 @@
+/* cli/dump_command.h — `sluice journal dump`: the records of a journal, one line for each. */
+#ifndef SL_CLI_DUMP_COMMAND_H
+#define SL_CLI_DUMP_COMMAND_H
+
+#include "cli/commands.h"
+
+/* SL_EXIT_OK, SL_EXIT_DAMAGE when something damaged was passed, SL_EXIT_FAILED when the folder can not be read. */
+int sl_journal_dump_command(const sl_invocation *invocation);
+
+#endif

@@ -1,0 +1,10 @@
+/* cli/scavenge_command.h — `sluice scavenge`: space back, while no server runs. */
+#ifndef SL_CLI_SCAVENGE_COMMAND_H
+#define SL_CLI_SCAVENGE_COMMAND_H
+
+#include "cli/commands.h"
+
+/* SL_EXIT_OK, SL_EXIT_DAMAGE, SL_EXIT_FAILED (also: a server runs on the folder). */
+int sl_scavenge_command(const sl_invocation *invocation);
+
+#endif
