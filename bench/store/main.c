@@ -185,6 +185,8 @@ static void run(const bench_options *options)
         bench_part_open(options);
     show(options);
     bench_report_end(options);
+    if (options->quick && options->json == NULL)
+        printf("A quick run: what is met or missed says nothing.\n");
     bench_folder_close();
 }
 

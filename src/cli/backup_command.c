@@ -49,8 +49,8 @@ static void print_done(const sl_invocation *invocation, const sl_backed_up *done
     }
     fprintf(out, "copied %" PRIu64 " segments, ", done->segments);
     sl_print_bytes(out, done->bytes);
-    fprintf(out, ", and verified the copy: positions %" PRIu64 " up to %" PRIu64 "\n", done->first,
-            done->end);
+    fprintf(out, ", and verified the copy: positions %" PRIu64 " to %" PRIu64 "\n", done->first,
+            done->end - (done->end > 0)); /* "end" is the one after the last */
 }
 
 int sl_backup_command(const sl_invocation *invocation)

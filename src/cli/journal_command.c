@@ -111,8 +111,8 @@ static void print_verified(const sl_verified *v, FILE *out)
     fprintf(out, "%" PRIu64 " segments, %" PRIu64 " frames, %" PRIu64 " records, ", v->segments, v->frames,
             v->records);
     sl_print_bytes(out, v->bytes);
-    fprintf(out, "; %" PRIu64 " indexes, %" PRIu64 " rolls; positions %" PRIu64 " up to %" PRIu64 "\n",
-            v->indexes, v->rolls, v->first, v->end);
+    fprintf(out, "; %" PRIu64 " indexes, %" PRIu64 " rolls; positions %" PRIu64 " to %" PRIu64 "\n",
+            v->indexes, v->rolls, v->first, v->end - (v->end > 0)); /* "end" is the one after the last */
     if (v->damages == 0)
         fprintf(out, "no damage\n");
     else
@@ -188,7 +188,7 @@ static void print_files(FILE *out, const sl_journal_stats *s)
     sl_print_bytes(out, s->roll_bytes);
     fputc('\n', out);
     print_row(out, "positions");
-    fprintf(out, "%" PRIu64 " up to %" PRIu64 "\n", s->first, s->end);
+    fprintf(out, "%" PRIu64 " to %" PRIu64 "\n", s->first, s->end - (s->end > 0));
     print_row(out, "opened");
     fprintf(out, "%" PRIu64 " times, closed in order %" PRIu64 " times; epoch %" PRIu64 "\n", s->opened,
             s->closed, s->epoch);

@@ -81,6 +81,16 @@ static void die(const char *what, const char *more)
     exit(1);
 }
 
+static void show_usage(FILE *out)
+{
+    fprintf(
+        out,
+        "fill FOLDER [SETTING=NUMBER]...\nWrites a journal for tests into FOLDER, or more into one that is "
+        "there. Settings and what they are without being said:\n");
+    for (int i = 0; i < SETTING_COUNT; i++)
+        fprintf(out, "  %s=%" PRIu64 "\n", settings[i].name, settings[i].value);
+}
+
 static void read_setting(const char *word)
 {
     const char *const equals = strchr(word, '=');
@@ -88,7 +98,8 @@ static void read_setting(const char *word)
     for (int i = 0; equals != NULL && i < SETTING_COUNT; i++) {
         const size_t bytes = strlen(settings[i].name);
         if ((size_t)(equals - word) == bytes && strncmp(word, settings[i].name, bytes) == 0) {
-            settings[i].value = strtoull(equals + 1, NULL, 10);
+            if (sl_str_parse_u64(sl_str_from(equals + 1), &settings[i].value) != SL_OK)
+                die("not a whole number:", word);
             return;
         }
     }
@@ -300,8 +311,10 @@ int main(int argc, char **argv)
 {
     filling f = { 0 };
 
-    if (argc < 2)
-        die("which folder?", "");
+    if (argc < 2 || argv[1][0] == '-') {
+        show_usage(argc < 2 ? stderr : stdout);
+        return argc < 2;
+    }
     for (int i = 2; i < argc; i++)
         read_setting(argv[i]);
     if (value(BATCH) == 0 || value(BATCH) > BATCH_MAX || value(BYTES) >= EVENT_BYTES_MAX ||

@@ -52,7 +52,7 @@ static uint64_t hash_of(const journal_groups *groups, uint64_t number)
     return sl_hash(groups->seed, &number, sizeof number);
 }
 
-static journal_group *find(const journal_groups *groups, uint64_t number)
+static journal_group *find_in_map(const journal_groups *groups, uint64_t number)
 {
     for (sl_map_node *node = sl_map_find(&groups->map, hash_of(groups, number)); node != NULL;
          node = sl_map_next(node)) {
@@ -62,6 +62,13 @@ static journal_group *find(const journal_groups *groups, uint64_t number)
             return group;
     }
     return NULL;
+}
+
+static journal_group *find(journal_groups *groups, uint64_t number)
+{
+    if (groups->newest_found == NULL || groups->newest_found->number != number)
+        groups->newest_found = find_in_map(groups, number);
+    return groups->newest_found;
 }
 
 static sl_err reserve(journal_groups *groups)
@@ -113,6 +120,7 @@ static void insert(journal_groups *groups, journal_group *group)
 
 static void take_out(journal_groups *groups, journal_group *group)
 {
+    groups->newest_found = NULL;
     sl_map_remove(&groups->map, &group->node);
     sl_list_remove(&group->in_all);
     sl_list_remove(&group->in_due);
@@ -328,7 +336,7 @@ sl_err journal_groups_load(const journal_groups *groups, const sl_record_view *r
     sl_str rest;
     sl_err err = sl_group_get(record, &number, &rest);
 
-    group = err == SL_OK ? find(groups, number) : NULL;
+    group = err == SL_OK ? find_in_map(groups, number) : NULL;
     if (group == NULL || record->position < group->start)
         return err;
     if (group->state_end == 0)

@@ -43,8 +43,9 @@ typedef struct journal_groups {
     const sl_alloc *alloc;
     sl_hash_seed seed;
     sl_map map;
-    sl_list all; /* in the order of creation */
-    sl_list due; /* have gathered so many records that a state is wanted */
+    journal_group *newest_found; /* the next record is usually of the same; NULL: none */
+    sl_list all;                 /* in the order of creation */
+    sl_list due;                 /* have gathered so many records that a state is wanted */
     journal_undo *undo;
     size_t undo_count, undo_capacity;
 } journal_groups;

@@ -261,6 +261,22 @@ static void explain_backup(sl_err err, bool target_failed, const char *folder, c
         sl_inspect_explain(err, folder, report);
 }
 
+/* The folder that the target will stand in is the journal's, or in it. */
+static bool is_inside(const char *folder, const char *target)
+{
+    char parent[PATH_MAX], real_parent[PATH_MAX], real_folder[PATH_MAX];
+    const char *const slash = strrchr(target, '/');
+    size_t bytes;
+
+    snprintf(parent, sizeof parent, "%.*s", slash == NULL ? 1 : (int)(slash - target + 1),
+             slash == NULL ? "." : target);
+    if (realpath(parent, real_parent) == NULL || realpath(folder, real_folder) == NULL)
+        return false;
+    bytes = strlen(real_folder);
+    return strncmp(real_parent, real_folder, bytes) == 0 &&
+           (real_parent[bytes] == '/' || real_parent[bytes] == '\0');
+}
+
 static sl_err copy_into(sl_disk *source, const sl_inspection *how, const place *p, sl_text *report,
                         sl_backed_up *ret_done)
 {
@@ -293,6 +309,11 @@ sl_err sl_journal_backup(const sl_inspection *how, const char *target, sl_text *
 
     if (err == SL_OK)
         err = choose_place(p, target, report);
+    if (err == SL_OK && is_inside(how->folder, p->target)) {
+        add_all(report, p->target, " is in the folder that it is to be a copy of",
+                ": whatever takes the one takes both");
+        err = SL_ERR_INVALID;
+    }
     if (err == SL_OK)
         err = sl_inspect_open(how->folder, report, &source);
     if (err == SL_OK)
