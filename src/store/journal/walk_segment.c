@@ -240,6 +240,8 @@ static sl_err hole(part *p)
         end_of_log(p);
         return SL_OK;
     }
+    if (!p->is_rewritten && p->limit != 0 && p->next >= p->limit)
+        return SL_OK; /* it has been read to its end, and only now is known that this is it */
     if (p->looked_again_at == p->scan.offset)
         return skip_damage(p);
     p->looked_again_at = p->scan.offset; /* it may have been written after it was read */
