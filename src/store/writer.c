@@ -10,8 +10,13 @@
 #include <string.h>
 
 enum {
-    AHEAD = 8 /* ops; a power of two */
+    AHEAD = 8,  /* ops whose hashes are kept; a power of two */
+    FAR = 6,    /* so many ops before it is due, where a stream is found is fetched */
+    MIDDLE = 3, /* then the stream */
+    NEAR = 1,   /* then where its ids are */
 };
+
+static_assert(FAR < AHEAD, "a hash is kept until it is used");
 
 typedef struct job {
     sl_writer *writer;
@@ -335,17 +340,17 @@ static sl_err group(job *j, const sl_op *op, sl_op_result *result)
 static void look_ahead(job *j, const sl_batch *batch, uint32_t i)
 {
     const sl_directory *const directory = &j->writer->directory;
-    const sl_op *const far = i + 6 < batch->op_count ? &batch->ops[i + 6] : NULL;
-    const sl_op *const near = i + 1 < batch->op_count ? &batch->ops[i + 1] : NULL;
+    const sl_op *const far = i + FAR < batch->op_count ? &batch->ops[i + FAR] : NULL;
+    const sl_op *const near = i + NEAR < batch->op_count ? &batch->ops[i + NEAR] : NULL;
 
     if (far != NULL && far->kind == SL_OP_APPEND) {
-        j->hashes[(i + 6) % AHEAD] = sl_directory_hash(directory, far->append.stream);
-        sl_directory_fetch(directory, j->hashes[(i + 6) % AHEAD]);
+        j->hashes[(i + FAR) % AHEAD] = sl_directory_hash(directory, far->append.stream);
+        sl_directory_fetch(directory, j->hashes[(i + FAR) % AHEAD]);
     }
-    if (i + 3 < batch->op_count && batch->ops[i + 3].kind == SL_OP_APPEND)
-        __builtin_prefetch(sl_directory_guess(directory, j->hashes[(i + 3) % AHEAD]));
+    if (i + MIDDLE < batch->op_count && batch->ops[i + MIDDLE].kind == SL_OP_APPEND)
+        __builtin_prefetch(sl_directory_guess(directory, j->hashes[(i + MIDDLE) % AHEAD]));
     if (near != NULL && near->kind == SL_OP_APPEND && near->append.event_count > 0) {
-        const sl_stream *const stream = sl_directory_guess(directory, j->hashes[(i + 1) % AHEAD]);
+        const sl_stream *const stream = sl_directory_guess(directory, j->hashes[(i + NEAR) % AHEAD]);
 
         if (stream == NULL)
             return;
@@ -356,7 +361,7 @@ static void look_ahead(job *j, const sl_batch *batch, uint32_t i)
 
 static void look_at_first(job *j, const sl_batch *batch)
 {
-    for (uint32_t i = 0; i < 6 && i < batch->op_count; i++)
+    for (uint32_t i = 0; i < FAR && i < batch->op_count; i++)
         if (batch->ops[i].kind == SL_OP_APPEND)
             j->hashes[i] = sl_directory_hash(&j->writer->directory, batch->ops[i].append.stream);
 }

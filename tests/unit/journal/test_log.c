@@ -449,7 +449,7 @@ TEST(a_frame_larger_than_a_segment_is_refused)
 
 TEST(two_processes_do_not_share_a_folder)
 {
-    char path[] = "/tmp/sluice-test-XXXXXX", command[64];
+    char path[] = P_tmpdir "/sluice-test-XXXXXX", command[64];
     sl_disk *first = NULL, *second = NULL;
     opened a, b;
 

@@ -59,7 +59,7 @@ void papers_renew(papers *p, const char *name, long seconds_left)
 
 void papers_init(papers *p, const char *name, long seconds_left)
 {
-    strcpy(p->folder, "/tmp/sluice-net-XXXXXX");
+    strcpy(p->folder, P_tmpdir "/sluice-net-XXXXXX");
     EXPECT(mkdtemp(p->folder) != NULL);
     snprintf(p->certificate, sizeof p->certificate, "%s/certificate.pem", p->folder);
     snprintf(p->key, sizeof p->key, "%s/key.pem", p->folder);
