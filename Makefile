@@ -27,9 +27,8 @@ build: ## build the release variant: build/sluice
 	@tools/setup build
 	@tools/build release
 
-run: build ## build, then show the version and what the program can do
-	@build/sluice version
-	@build/sluice --help
+run: build ## build, then run the server on its data folder, sluice-data
+	@build/sluice serve
 
 test: ## every test, or PARTS; ends with "N passed, N failed"
 	@tools/setup build test

@@ -1,7 +1,7 @@
 /* bench/store/engine_journal.c — ours, through store/store.h as a server with one client would use it.
  *
  * Closed loop: a batch is submitted, the turn ends, and the next batch waits for the answer of this one. */
-#include "bench.h"
+#include "common/bench.h"
 #include "engine.h"
 
 #include <errno.h>

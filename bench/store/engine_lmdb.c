@@ -3,7 +3,7 @@
  * Two databases: events by position, written in order (MDB_APPEND) and in place (MDB_RESERVE); and positions by stream and
  * revision, a key of 12 bytes in big-endian, so that the built-in order of bytes is the right one. In its favour, as with
  * SQLite: streams are numbers, revisions are known, ids are not looked for. */
-#include "bench.h"
+#include "common/bench.h"
 #include "engine.h"
 
 #include <lmdb.h>

@@ -2,7 +2,7 @@
  *
  * One write and one fdatasync for each batch, into files that were filled with zeros before. The journal fills its next
  * file in a thread beside; here it is done between two measurements, so that it costs nothing at all. */
-#include "bench.h"
+#include "common/bench.h"
 #include "engine.h"
 
 #include <errno.h>

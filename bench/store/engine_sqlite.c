@@ -2,7 +2,7 @@
  *
  * In its favour: streams are numbers that are known already (no names in rows, nothing to look up), revisions come with the
  * events, an event id is not looked for, and pages of the database are read through a mapping. */
-#include "bench.h"
+#include "common/bench.h"
 #include "engine.h"
 
 #include <sqlite3.h>

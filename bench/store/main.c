@@ -8,8 +8,8 @@
  * Shown is what an embedded store costs one caller who waits for each commit. Not shown: many callers at once, other
  * sizes of events, reads that need the disk, a network. A figure that misses what is wanted is said, and is no error; an
  * answer that is wrong is one. */
+#include "common/report.h"
 #include "parts.h"
-#include "report.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -39,6 +39,15 @@ static const char help[] =
     "For the figures that the project wants: bench-store --only open --gigabytes 10, and\n"
     "bench-store --only open --events 20000000 --streams 1000000. Ends with 1 when something does not "
     "work.\n";
+
+const char bench_name[] = "store";
+
+const bench_wanted bench_wanted_ratios[] = {
+    { "append.1", "raw", 0.8 },         { "append.10", "raw", 0.8 },
+    { "append.100", "raw", 0.8 },       { "append.1000", "raw", 0.8 },
+    { "append.100", "sqlite", 3.5 },    { "append.1000", "sqlite", 7 },
+    { "lease_settle.100", "raw", 0.8 }, { 0 },
+};
 
 enum {
     ROUNDS = 7,

@@ -7,8 +7,8 @@
  *
  * Bytes that the device was sent are counted twice: during the measurement (device.N), and with what was done ahead or
  * behind it (device.all): the zeros of the next segment, index files, checkpoints. */
+#include "common/report.h"
 #include "parts.h"
-#include "report.h"
 
 #include <math.h>
 #include <stdio.h>

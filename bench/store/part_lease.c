@@ -1,8 +1,8 @@
 /* bench/store/part_lease.c — what delivery writes: a lease and a settle for each of 100 messages, in one commit, against
  * a write and a sync of the same bytes. */
+#include "common/report.h"
 #include "core/record.h"
 #include "parts.h"
-#include "report.h"
 #include "store/journal/records.h"
 
 #include <stdlib.h>

@@ -4,8 +4,8 @@
  * opened by a process of its own (`--inspect`), which does nothing else: what this one has in memory from before would be
  * counted otherwise. It counts the events of all streams and reads some thousand events and streams, and every answer
  * has to be right. */
+#include "common/report.h"
 #include "parts.h"
-#include "report.h"
 #include "store/directory.h"
 
 #include <errno.h>

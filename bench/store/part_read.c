@@ -1,7 +1,7 @@
 /* bench/store/part_read.c — reads of what append has written, from the page cache: everything in order, 50 events of
  * one stream, single events. Everybody reads the same places, and has to find the same bytes there. */
+#include "common/report.h"
 #include "parts.h"
-#include "report.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

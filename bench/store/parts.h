@@ -2,7 +2,7 @@
 #ifndef BENCH_STORE_PARTS_H
 #define BENCH_STORE_PARTS_H
 
-#include "bench.h"
+#include "common/bench.h"
 #include "engine.h"
 
 enum {

@@ -1,7 +1,7 @@
 /* bench/store/work.c — events over random streams, from a seed. */
 #include "work.h"
 
-#include "bench.h"
+#include "common/bench.h"
 #include "store/journal/records.h"
 
 #include <inttypes.h>

@@ -28,6 +28,7 @@
     XX(STREAM_DELETED, false, "the stream was deleted for ever")                                             \
     XX(AGAIN, true, "on its way, ask again")                                                                 \
     XX(NO_SPACE, true, "the disk is full: appends are refused until there is room")                          \
+    XX(STREAMS_MAX, false, "there are as many streams as a store can hold")                                  \
     XX(LOCKED, false, "another process uses the data folder")                                                \
     XX(STORE_FAILED, false, "the store failed and accepts nothing more: restart the server")                 \
     XX(CORRUPT, false, "the stored data is damaged")                                                         \

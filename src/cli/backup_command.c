@@ -53,7 +53,7 @@ static void print_done(const sl_invocation *invocation, const sl_backed_up *done
             done->end - (done->end > 0)); /* "end" is the one after the last */
 }
 
-int sl_backup_command(const sl_invocation *invocation)
+static int run_backup(const sl_invocation *invocation)
 {
     copying c = { .invocation = invocation };
     const sl_inspection how = {
@@ -75,3 +75,30 @@ int sl_backup_command(const sl_invocation *invocation)
     print_done(invocation, &done);
     return SL_EXIT_OK;
 }
+
+static const char backup_details[] =
+    "Copies the data folder of a server, also while the server runs, into TARGET: a folder that does not "
+    "exist or is empty. All that was confirmed before the backup began is in the copy, and what comes "
+    "after it is there up to some moment, nothing half.\n\n"
+    "The copy is made in TARGET.partial, verified, and gets its name at the end: under that name it is "
+    "complete or not there. When it fails, nothing is left. When it is killed, TARGET.partial is left; "
+    "delete it.\n\n"
+    "To restore, copy TARGET back, or name it as the data folder. Of the same moment there should be "
+    "only one server: do not run one on the copy and one on the original.\n";
+
+const sl_command sl_command_backup = {
+    .name = "backup",
+    .bit = SL_COMMAND_BACKUP,
+    .words = "FOLDER TARGET",
+    .words_min = 2,
+    .words_max = 2,
+    .completes = SL_COMPLETES_FOLDER,
+    .run = run_backup,
+    .summary = "copy a journal, also while a server runs",
+    .details = backup_details,
+    .examples = "A copy with the date in its name:\n"
+                "  sluice backup ./data ./backup-$(date +%F)\n",
+    .exits =
+        "0 done\n"
+        "1 the copy could not be made\n" SL_EXITS_USAGE "3 the journal is damaged and nothing was copied\n",
+};

@@ -5,6 +5,6 @@
 #include "cli/commands.h"
 
 /* SL_EXIT_OK; SL_EXIT_DAMAGE with the findings, and no copy; SL_EXIT_FAILED, and no copy. */
-int sl_backup_command(const sl_invocation *invocation);
+extern const sl_command sl_command_backup;
 
 #endif

@@ -177,7 +177,7 @@ static int refuse(const sl_budget_wish *wish, sl_err err, const sl_invocation *i
     return SL_EXIT_FAILED;
 }
 
-int sl_budget_command(const sl_invocation *invocation)
+static int run_budget(const sl_invocation *invocation)
 {
     const sl_budget_wish wish = read_wish(invocation->values);
     sl_budget budget;
@@ -193,3 +193,32 @@ int sl_budget_command(const sl_invocation *invocation)
     print_nesting(&budget, invocation->out);
     return SL_EXIT_OK;
 }
+
+static const char budget_details[] =
+    "Shows how a worker will spend its grace: the time that the orchestrator leaves it between SIGTERM "
+    "and SIGKILL. The parts follow each other in the order of the options below.\n\n"
+    "TIME is a number with its unit: h, m, s, ms, us or ns. Units may be joined, from large to small, "
+    "and the last number may have a fraction: 30s, 250ms, 1.5m, 2m30s.\n\n"
+    "A part that is not set is derived. Each gets its lower bound; what is left of the grace is shared "
+    "in proportion, up to the usual lengths (fence 2s, settle 20s, abort 3s, flush 2s, close 2s, reserve "
+    "1s: 30s together); and what is left then goes to settle. With settle set it stays unused.\n\n"
+    "A budget that does not fit is refused with the arithmetic, and the exit code is 1: run it in a "
+    "deploy pipeline with the numbers of the deployment. The refusal names the least grace that would be "
+    "accepted, where derived parts are at their lower bounds, and the comfortable one, where they have "
+    "their usual lengths.\n\n"
+    "The answer ends with four limits, each inside the one before: outer is the grace; consumer is all "
+    "but the reserve; workers is settle and abort, until the last handler is gone; handler is settle, "
+    "what a single message may still take. Timeouts that you set elsewhere should be in the same order.\n";
+
+const sl_command sl_command_budget = {
+    .name = "budget",
+    .bit = SL_COMMAND_BUDGET,
+    .words = "",
+    .words_min = 0,
+    .words_max = 0,
+    .run = run_budget,
+    .summary = "split a shutdown grace into its parts",
+    .details = budget_details,
+    .examples = "Check the numbers of a deployment before it is deployed:\n"
+                "  sluice budget --grace 45s --settle 30s\n",
+};

@@ -6,6 +6,6 @@
 
 /* Shows the split as a table or as JSON. SL_EXIT_FAILED with the arithmetic when the parts do not fit
  * (S3.32). */
-int sl_budget_command(const sl_invocation *invocation);
+extern const sl_command sl_command_budget;
 
 #endif

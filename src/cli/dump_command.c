@@ -171,7 +171,7 @@ static sl_dump_range read_range(const sl_option_value *values)
                             .stream = sl_str_from(values[SL_OPT_STREAM].text) };
 }
 
-int sl_journal_dump_command(const sl_invocation *invocation)
+static int run_dump(const sl_invocation *invocation)
 {
     const sl_dump_range range = read_range(invocation->values);
     dumping d = { .invocation = invocation, .shows_data = invocation->values[SL_OPT_DATA].number != 0 };
@@ -191,3 +191,28 @@ int sl_journal_dump_command(const sl_invocation *invocation)
         return sl_cli_fail(invocation, buffer);
     return damages == 0 ? SL_EXIT_OK : SL_EXIT_DAMAGE;
 }
+
+static const char dump_details[] =
+    "Shows the records of a journal, one line for each: position, kind, and what it says. Events with "
+    "stream, revision, type, id, time and sizes, records of groups with their fields. A line that begins "
+    "with # is about the file: a segment begins, or something in it is damaged; then it goes on with the "
+    "next frame that can be read. With --json each line is an object.\n\n"
+    "Events that are hidden (by deletion, $maxCount, $maxAge or $tb) and not yet scavenged are shown as "
+    "well. A server may be running on the folder: what it has written is shown, also what it has not "
+    "confirmed yet.\n";
+
+const sl_command sl_command_journal_dump = {
+    .name = "journal dump",
+    .bit = SL_COMMAND_JOURNAL_DUMP,
+    .words = "FOLDER",
+    .words_min = 1,
+    .words_max = 1,
+    .completes = SL_COMPLETES_FOLDER,
+    .run = run_dump,
+    .summary = "show the records of a journal",
+    .details = dump_details,
+    .examples = "The first ten events of one stream, with what is in them:\n"
+                "  sluice journal dump ./data --stream order-1 --count 10 --data\n",
+    .exits = "0 done\n"
+             "1 the folder could not be read\n" SL_EXITS_USAGE "3 damage was passed on the way\n",
+};

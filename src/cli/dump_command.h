@@ -5,6 +5,6 @@
 #include "cli/commands.h"
 
 /* SL_EXIT_OK, SL_EXIT_DAMAGE when something damaged was passed, SL_EXIT_FAILED when the folder can not be read. */
-int sl_journal_dump_command(const sl_invocation *invocation);
+extern const sl_command sl_command_journal_dump;
 
 #endif

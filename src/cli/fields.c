@@ -11,7 +11,7 @@ enum {
     TIME_BYTES = 40
 };
 
-static void begin(sl_fields *fields, const char *name)
+void sl_field_name(sl_fields *fields, const char *name)
 {
     fprintf(fields->out, fields->json ? "%s\"%s\": " : "%s%s=",
             !fields->any   ? ""
@@ -23,14 +23,14 @@ static void begin(sl_fields *fields, const char *name)
 
 void sl_field_number(sl_fields *fields, const char *name, uint64_t value)
 {
-    begin(fields, name);
+    sl_field_name(fields, name);
     fprintf(fields->out, "%" PRIu64, value);
 }
 
 void sl_field_bool(sl_fields *fields, const char *name, bool value)
 {
     if (fields->json) {
-        begin(fields, name);
+        sl_field_name(fields, name);
         fputs(value ? "true" : "false", fields->out);
     } else if (value) {
         fprintf(fields->out, "%s%s", fields->any ? " " : "", name);
@@ -40,13 +40,13 @@ void sl_field_bool(sl_fields *fields, const char *name, bool value)
 
 void sl_field_word(sl_fields *fields, const char *name, const char *word)
 {
-    begin(fields, name);
+    sl_field_name(fields, name);
     fprintf(fields->out, fields->json ? "\"%s\"" : "%s", word);
 }
 
 void sl_field_text(sl_fields *fields, const char *name, sl_str text)
 {
-    begin(fields, name);
+    sl_field_name(fields, name);
     (fields->json ? sl_print_json_str : sl_print_quoted)(fields->out, text);
 }
 
@@ -92,7 +92,7 @@ void sl_field_bytes(sl_fields *fields, const char *name, sl_str bytes)
         return;
     }
     snprintf(hex_name, sizeof hex_name, "%s_hex", name);
-    begin(fields, hex_name);
+    sl_field_name(fields, hex_name);
     fputs(fields->json ? "\"" : "", fields->out);
     for (size_t i = 0; i < bytes.bytes; i++)
         fprintf(fields->out, "%02x", (unsigned char)bytes.data[i]);

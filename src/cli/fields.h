@@ -16,6 +16,9 @@ typedef struct sl_fields {
     bool any; /* something was written: a separator comes before the next */
 } sl_fields;
 
+/* Only the name, for a value that the caller writes. */
+void sl_field_name(sl_fields *fields, const char *name);
+
 void sl_field_number(sl_fields *fields, const char *name, uint64_t value);
 void sl_field_bool(sl_fields *fields, const char *name,
                    bool value); /* for people only what is true is shown */

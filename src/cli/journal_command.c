@@ -136,7 +136,7 @@ static int fail(const looking *l, const char *report)
     return sl_cli_fail(l->invocation, report);
 }
 
-int sl_journal_verify_command(const sl_invocation *invocation)
+static int run_verify(const sl_invocation *invocation)
 {
     char buffer[REPORT_BYTES];
     sl_inspection how;
@@ -158,6 +158,31 @@ int sl_journal_verify_command(const sl_invocation *invocation)
         print_verified(&verified, invocation->out);
     return verified.damages == 0 ? SL_EXIT_OK : SL_EXIT_DAMAGE;
 }
+
+static const char verify_details[] =
+    "Reads everything in the data folder of a server: all segments with their checksums and positions, "
+    "all indexes against their segments, all lists of streams. Shows all damage, not only the first: "
+    "file, byte, what it means, which positions are lost, what to do.\n\n"
+    "What a crash left behind the end is no damage: it is shown as a note and cut when the journal is "
+    "opened. Neither is a missing index: it is made anew.\n\n"
+    "Nothing is changed and nothing is locked: a server may be running on the folder. It may fill the "
+    "disk's time, though: everything is read once.\n";
+
+const sl_command sl_command_journal_verify = {
+    .name = "journal verify",
+    .bit = SL_COMMAND_JOURNAL_VERIFY,
+    .words = "FOLDER",
+    .words_min = 1,
+    .words_max = 1,
+    .completes = SL_COMPLETES_FOLDER,
+    .run = run_verify,
+    .summary = "look for damage in a journal",
+    .details = verify_details,
+    .examples = "In a script that must know:\n"
+                "  sluice journal verify ./data --json || echo damaged\n",
+    .exits = "0 no damage\n"
+             "1 the folder could not be read\n" SL_EXITS_USAGE "3 damage\n",
+};
 
 /* --- stats --- */
 
@@ -326,7 +351,7 @@ static void print_json_stats(const sl_journal_stats *s, FILE *out)
     fprintf(out, "}\n");
 }
 
-int sl_journal_stats_command(const sl_invocation *invocation)
+static int run_stats(const sl_invocation *invocation)
 {
     char buffer[REPORT_BYTES];
     sl_journal_stats stats;
@@ -346,3 +371,27 @@ int sl_journal_stats_command(const sl_invocation *invocation)
     (invocation->json ? print_json_stats : print_stats)(&stats, invocation->out);
     return stats.damages == 0 ? SL_EXIT_OK : SL_EXIT_DAMAGE;
 }
+
+static const char stats_details[] =
+    "Reads all segments and shows what is in them: records by kind, events, streams, groups, the largest "
+    "streams, what is hidden and waits for a scavenge, sizes of indexes, how often the journal was "
+    "opened.\n\n"
+    "Hidden events are estimated from revisions, without those that only $maxAge hides. Memory grows "
+    "with the number of streams, about 150 bytes each. A server may be running on the folder.\n";
+
+const sl_command sl_command_journal_stats = {
+    .name = "journal stats",
+    .bit = SL_COMMAND_JOURNAL_STATS,
+    .words = "FOLDER",
+    .words_min = 1,
+    .words_max = 1,
+    .completes = SL_COMPLETES_FOLDER,
+    .run = run_stats,
+    .summary = "show what is in a journal",
+    .details = stats_details,
+    .examples = "What would a scavenge give back?\n"
+                "  sluice journal stats ./data\n",
+    .exits =
+        "0 done\n"
+        "1 the folder could not be read\n" SL_EXITS_USAGE "3 damage was found and is not in the numbers\n",
+};

@@ -6,8 +6,8 @@
 #include "store/inspect.h"
 
 /* SL_EXIT_OK, SL_EXIT_DAMAGE with all damage shown (B13), SL_EXIT_FAILED when the folder can not be read. */
-int sl_journal_verify_command(const sl_invocation *invocation);
-int sl_journal_stats_command(const sl_invocation *invocation);
+extern const sl_command sl_command_journal_verify;
+extern const sl_command sl_command_journal_stats;
 
 /* A finding as lines for people, or as a JSON object; for the other commands that look at journals. */
 void sl_print_finding(FILE *out, const sl_finding *finding, const char *prefix);

@@ -2,8 +2,11 @@
 #include <assert.h>
 
 #include "cli/commands.h"
+#include "cli/config.h"
 #include "cli/options.h"
+#include "client/address.h"
 #include "core/budget.h"
+#include "server/auth.h"
 #include "store/store.h"
 
 static_assert(SL_OPT_RESERVE - SL_OPT_FENCE == SL_BUDGET_RESERVE - SL_BUDGET_FENCE,
@@ -11,11 +14,12 @@ static_assert(SL_OPT_RESERVE - SL_OPT_FENCE == SL_BUDGET_RESERVE - SL_BUDGET_FEN
 static_assert(SL_OPT_SETTLE - SL_OPT_FENCE == SL_BUDGET_SETTLE, "the options are in the order of the parts");
 
 #define MILLISECOND_NS UINT64_C(1000000)
+#define SECOND_NS      (1000 * MILLISECOND_NS)
 
 /* A part of the shutdown budget, with the bounds of the core: what the help says is what will be accepted. */
 #define PART(part, option_name, text)                                                                        \
     {                                                                                                        \
-        .name = option_name, .kind = SL_OPTION_DURATION, .argument = "TIME",                                 \
+        .name = option_name, .kind = SL_OPTION_DURATION, .argument = "TIME", .environment = "SLUICE_" #part, \
         .min = SL_BUDGET_##part##_LEAST_MS * MILLISECOND_NS, .max = SL_BUDGET_GRACE_MAX_NS,                  \
         .commands = SL_COMMAND_BUDGET, .help = text                                                          \
     }
@@ -28,9 +32,26 @@ const sl_option sl_options[SL_OPT_COUNT_] = {
     },
     [SL_OPT_JSON] = {
         .name = "json", .letter = 'j', .kind = SL_OPTION_FLAG,
-        .commands = SL_COMMAND_VERSION | SL_COMMAND_BUDGET | SL_COMMAND_JOURNAL,
+        .commands = SL_COMMAND_VERSION | SL_COMMAND_BUDGET | SL_COMMAND_JOURNAL | SL_COMMAND_SERVE | SL_COMMAND_CLIENT,
         .environment = "SLUICE_JSON",
         .help = "print JSON, for programs",
+    },
+    [SL_OPT_CONFIG] = {
+        .name = "config", .kind = SL_OPTION_TEXT, .argument = "FILE", .commands = SL_COMMAND_EVERY & ~SL_COMMAND_ABOUT,
+        .environment = "SLUICE_CONFIG", .min = 1, .max = SL_CONFIG_PATH_BYTES_MAX, .completes = SL_COMPLETES_FILE,
+        .help = "read options from this file too",
+        .more = "The file has a section for each command, [serve] for example, and lines of the form NAME = VALUE with the "
+                "names of the long options. Lines before the first section are for all commands that have such an option. "
+                "What the command line and the environment say is stronger. No file is read unless it is named.",
+    },
+    [SL_OPT_PRINT_CONFIG] = {
+        .name = "print-config", .kind = SL_OPTION_FLAG, .commands = SL_COMMAND_EVERY & ~SL_COMMAND_ABOUT,
+        .help = "show all settings and where each comes from, as a file for --config, and do nothing",
+    },
+    [SL_OPT_INTO] = {
+        .name = "into", .kind = SL_OPTION_TEXT, .argument = "FOLDER", .commands = SL_COMMAND_MANUAL,
+        .min = 1, .max = SL_CONFIG_PATH_BYTES_MAX, .completes = SL_COMPLETES_FOLDER,
+        .help = "write all pages into this folder",
     },
     [SL_OPT_GRACE] = {
         .name = "grace", .letter = 'g', .kind = SL_OPTION_DURATION, .argument = "TIME", .commands = SL_COMMAND_BUDGET,
@@ -76,8 +97,259 @@ const sl_option sl_options[SL_OPT_COUNT_] = {
         .help = "rewrite segments of which at least so much is dead; 0: all with anything dead",
     },
     [SL_OPT_PROGRESS] = {
-        .name = "progress", .letter = 'p', .kind = SL_OPTION_FLAG, .commands = SL_COMMAND_JOURNAL,
+        .name = "progress", .letter = 'p', .kind = SL_OPTION_FLAG, .commands = SL_COMMAND_JOURNAL | SL_COMMAND_APPEND,
         .help = "show progress also when the error output is no terminal",
+    },
+    /* clang-format on */
+    /* clang-format off */
+    [SL_OPT_HOST] = {
+        .name = "host", .kind = SL_OPTION_TEXT, .argument = "ADDRESS", .commands = SL_COMMAND_SERVE,
+        .default_text = "127.0.0.1", .environment = "SLUICE_HOST", .min = 1, .max = 255,
+        .help = "where clients connect to; other machines need TLS and users, or --insecure",
+        .more = "An address of this machine or a name that stands for one; 0.0.0.0 and :: are all of them. An address that other "
+                "machines can reach is refused unless --tls-certificate and --tls-key are given and a user exists, or --insecure is.",
+    },
+    [SL_OPT_PORT] = {
+        .name = "port", .kind = SL_OPTION_NUMBER, .argument = "N", .commands = SL_COMMAND_SERVE,
+        .default_text = "2113", .environment = "SLUICE_PORT", .min = 0, .max = 65535,
+        .help = "the port for clients; 0: any that is free",
+    },
+    [SL_OPT_ADMIN_HOST] = {
+        .name = "admin-host", .kind = SL_OPTION_TEXT, .argument = "ADDRESS", .commands = SL_COMMAND_SERVE,
+        .default_text = "127.0.0.1", .environment = "SLUICE_ADMIN_HOST", .min = 1, .max = 255,
+        .help = "where the admin pages are shown",
+        .more = "They ask nobody for a password, so an address that other machines can reach is refused without --insecure.",
+    },
+    [SL_OPT_ADMIN_PORT] = {
+        .name = "admin-port", .kind = SL_OPTION_NUMBER, .argument = "N", .commands = SL_COMMAND_SERVE,
+        .default_text = "2114", .environment = "SLUICE_ADMIN_PORT", .min = 0, .max = 65535,
+        .help = "the port for the admin pages; 0: any that is free",
+    },
+    [SL_OPT_ADVERTISE_HOST] = {
+        .name = "advertise-host", .kind = SL_OPTION_TEXT, .argument = "NAME", .commands = SL_COMMAND_SERVE,
+        .environment = "SLUICE_ADVERTISE_HOST", .min = 1, .max = 255,
+        .help = "what clients that ask for the cluster are told to connect to; else what they have used",
+        .more = "A name or address, with :PORT behind it where clients need another port than the server's own. It is needed only "
+                "where clients cannot come back by the address that they have come by.",
+    },
+    [SL_OPT_DATA_FOLDER] = {
+        .name = "data", .kind = SL_OPTION_TEXT, .argument = "FOLDER", .commands = SL_COMMAND_SERVE,
+        .default_text = "sluice-data", .environment = "SLUICE_DATA", .min = 1, .max = 4095, .completes = SL_COMPLETES_FOLDER,
+        .help = "where everything is kept; made if it is not there",
+    },
+    [SL_OPT_DURABILITY] = {
+        .name = "durability", .kind = SL_OPTION_CHOICE, .argument = "WHEN", .choices = "sync|os", .commands = SL_COMMAND_SERVE,
+        .default_text = "sync", .environment = "SLUICE_DURABILITY",
+        .help = "when an append is confirmed: the disk has it, or the operating system",
+    },
+    [SL_OPT_INSECURE] = {
+        .name = "insecure", .kind = SL_OPTION_FLAG, .commands = SL_COMMAND_SERVE, .environment = "SLUICE_INSECURE",
+        .help = "ask nobody for a password, and allow any address without TLS",
+    },
+    [SL_OPT_ANONYMOUS] = {
+        .name = "anonymous", .kind = SL_OPTION_FLAG, .commands = SL_COMMAND_SERVE, .environment = "SLUICE_ANONYMOUS",
+        .help = "callers without a password may do what stream ACLs allow to everybody",
+    },
+    [SL_OPT_TLS_CERTIFICATE] = {
+        .name = "tls-certificate", .kind = SL_OPTION_TEXT, .argument = "FILE", .commands = SL_COMMAND_SERVE,
+        .environment = "SLUICE_TLS_CERTIFICATE", .min = 1, .max = 4095, .completes = SL_COMPLETES_FILE,
+        .help = "PEM: the certificate, then its chain; read again on SIGHUP",
+    },
+    [SL_OPT_TLS_KEY] = {
+        .name = "tls-key", .kind = SL_OPTION_TEXT, .argument = "FILE", .commands = SL_COMMAND_SERVE,
+        .environment = "SLUICE_TLS_KEY", .min = 1, .max = 4095, .completes = SL_COMPLETES_FILE,
+        .help = "PEM: the key of the certificate, without a passphrase",
+    },
+    [SL_OPT_SERVE_GRACE] = {
+        .name = "grace", .letter = 'g', .kind = SL_OPTION_DURATION, .argument = "TIME", .commands = SL_COMMAND_SERVE,
+        .default_text = "10s", .environment = "SLUICE_GRACE",
+        .min = SL_BUDGET_GRACE_LEAST_MS * MILLISECOND_NS, .max = SL_BUDGET_GRACE_MAX_NS,
+        .help = "from SIGTERM to SIGKILL, as the orchestrator has it",
+    },
+    [SL_OPT_CONNECTIONS_MAX] = {
+        .name = "connections-max", .kind = SL_OPTION_NUMBER, .argument = "N", .commands = SL_COMMAND_SERVE,
+        .default_text = "10000", .environment = "SLUICE_CONNECTIONS_MAX", .min = 1, .max = 1000000,
+        .help = "more connections at a time are refused",
+    },
+    [SL_OPT_APPEND_BYTES_MAX] = {
+        .name = "append-bytes-max", .kind = SL_OPTION_NUMBER, .argument = "BYTES", .commands = SL_COMMAND_SERVE,
+        .default_text = "33554432", .environment = "SLUICE_APPEND_BYTES_MAX", .min = 1, .max = SL_BATCH_BYTES_MAX,
+        .help = "all events of one append together",
+    },
+    [SL_OPT_EVENT_BYTES_MAX] = {
+        .name = "event-bytes-max", .kind = SL_OPTION_NUMBER, .argument = "BYTES", .commands = SL_COMMAND_SERVE,
+        .default_text = "16777216", .environment = "SLUICE_EVENT_BYTES_MAX", .min = 1, .max = SL_EVENT_BYTES_MAX,
+        .help = "data, metadata and type of one event",
+    },
+    [SL_OPT_WRITE_TIMEOUT] = {
+        .name = "write-timeout", .kind = SL_OPTION_DURATION, .argument = "TIME", .commands = SL_COMMAND_SERVE,
+        .default_text = "2s", .environment = "SLUICE_WRITE_TIMEOUT", .min = 10 * MILLISECOND_NS, .max = 3600 * SECOND_NS,
+        .help = "an append that is not durable by then is answered with a timeout",
+    },
+    [SL_OPT_IDLE_TIMEOUT] = {
+        .name = "idle-timeout", .kind = SL_OPTION_DURATION, .argument = "TIME", .commands = SL_COMMAND_SERVE,
+        .default_text = "10m", .environment = "SLUICE_IDLE_TIMEOUT", .min = 0, .max = 30 * 24 * 3600 * SECOND_NS,
+        .help = "a connection without any call is closed after this time; 0: never",
+    },
+    [SL_OPT_LOG_LEVEL] = {
+        .name = "log-level", .kind = SL_OPTION_CHOICE, .argument = "LEVEL", .choices = "debug|info|warn|error",
+        .commands = SL_COMMAND_SERVE, .default_text = "info", .environment = "SLUICE_LOG_LEVEL",
+        .help = "what is written to the log at least",
+    },
+    [SL_OPT_LOG_FORMAT] = {
+        .name = "log-format", .kind = SL_OPTION_CHOICE, .argument = "FORMAT", .choices = "auto|text|json",
+        .commands = SL_COMMAND_SERVE, .default_text = "auto", .environment = "SLUICE_LOG_FORMAT",
+        .help = "how the log looks; auto: text on a terminal, JSON elsewhere",
+    },
+    /* --- commands that talk to a server --- */
+    [SL_OPT_SERVER] = {
+        .name = "server", .letter = 's', .kind = SL_OPTION_TEXT, .argument = "ADDRESS", .commands = SL_COMMAND_CLIENT,
+        .default_text = "127.0.0.1:2113", .environment = "SLUICE_SERVER", .min = 1, .max = SL_CLIENT_ADDRESS_BYTES_MAX,
+        .help = "the server: HOST, HOST:PORT or a connection string",
+        .more = "A connection string is SCHEME://[USER[:PASSWORD]@]HOST[:PORT][?OPTION=VALUE&...]. SCHEME is sluice, which speaks "
+                "without TLS unless it says ?tls=true, or one that clients of KurrentDB use (kurrentdb, kdb, kurrent, esdb), which "
+                "speaks TLS unless it says ?tls=false. Other options: tlsCAFile, tlsVerifyCert, connectionName. Special characters "
+                "of user and password are written as %XX.",
+    },
+    [SL_OPT_USER] = {
+        .name = "user", .letter = 'u', .kind = SL_OPTION_TEXT, .argument = "NAME", .commands = SL_COMMAND_CLIENT,
+        .environment = "SLUICE_USER", .min = 1, .max = SL_CLIENT_USER_BYTES_MAX,
+        .help = "who asks; the password comes from $SLUICE_PASSWORD, --password-file or a question",
+    },
+    [SL_OPT_PASSWORD_FILE] = {
+        .name = "password-file", .kind = SL_OPTION_TEXT, .argument = "FILE", .commands = SL_COMMAND_CLIENT,
+        .environment = "SLUICE_PASSWORD_FILE", .min = 1, .max = SL_CONFIG_PATH_BYTES_MAX, .completes = SL_COMPLETES_FILE,
+        .help = "its first line is the password of --user",
+    },
+    [SL_OPT_TIMEOUT] = {
+        .name = "timeout", .kind = SL_OPTION_DURATION, .argument = "TIME", .commands = SL_COMMAND_CLIENT,
+        .default_text = "10s", .environment = "SLUICE_TIMEOUT", .min = 1 * MILLISECOND_NS, .max = 24 * 3600 * SECOND_NS,
+        .help = "to connect, and for an answer; reading and --lines may take longer",
+    },
+    [SL_OPT_CA] = {
+        .name = "ca", .kind = SL_OPTION_TEXT, .argument = "FILE", .commands = SL_COMMAND_CLIENT,
+        .environment = "SLUICE_CA", .min = 1, .max = SL_CLIENT_FILE_BYTES_MAX, .completes = SL_COMPLETES_FILE,
+        .help = "speak TLS, and trust servers whose certificates were signed by these authorities (PEM)",
+    },
+    [SL_OPT_TYPE] = {
+        .name = "type", .letter = 't', .kind = SL_OPTION_TEXT, .argument = "TYPE", .commands = SL_COMMAND_APPEND,
+        .min = 1, .max = SL_EVENT_TYPE_BYTES_MAX,
+        .help = "what kind of event it is",
+    },
+    [SL_OPT_EVENT_DATA] = {
+        .name = "data", .letter = 'd', .kind = SL_OPTION_TEXT, .argument = "TEXT", .commands = SL_COMMAND_APPEND,
+        .min = 0, .max = SL_EVENT_BYTES_MAX,
+        .help = "the data of the event",
+    },
+    [SL_OPT_FILE] = {
+        .name = "file", .letter = 'f', .kind = SL_OPTION_TEXT, .argument = "FILE", .commands = SL_COMMAND_APPEND,
+        .min = 1, .max = SL_CONFIG_PATH_BYTES_MAX, .completes = SL_COMPLETES_FILE,
+        .help = "the content of this file is the data; -: what is piped in",
+    },
+    [SL_OPT_LINES] = {
+        .name = "lines", .letter = 'l', .kind = SL_OPTION_TEXT, .argument = "FILE", .commands = SL_COMMAND_APPEND,
+        .min = 1, .max = SL_CONFIG_PATH_BYTES_MAX, .completes = SL_COMPLETES_FILE,
+        .help = "one event for each line of this file that is not empty; -: what is piped in",
+    },
+    [SL_OPT_METADATA] = {
+        .name = "metadata", .letter = 'm', .kind = SL_OPTION_TEXT, .argument = "JSON", .commands = SL_COMMAND_APPEND,
+        .min = 1, .max = SL_EVENT_BYTES_MAX,
+        .help = "the metadata of the event, with --lines of each",
+    },
+    [SL_OPT_EVENT_ID] = {
+        .name = "id", .kind = SL_OPTION_TEXT, .argument = "UUID", .commands = SL_COMMAND_APPEND, .min = 1, .max = 64,
+        .help = "the id of the event; else a new one is made",
+    },
+    [SL_OPT_EXPECT] = {
+        .name = "expect", .letter = 'e', .kind = SL_OPTION_TEXT, .argument = "WHAT",
+        .commands = SL_COMMAND_APPEND | SL_COMMAND_STREAM_DELETE | SL_COMMAND_STREAM_METADATA, .default_text = "any", .min = 1, .max = 32,
+        .help = "where the stream has to be: any, none, exists, or the revision of its last event",
+    },
+    [SL_OPT_CONTENT_TYPE] = {
+        .name = "content-type", .kind = SL_OPTION_CHOICE, .argument = "TYPE", .choices = "auto|json|binary",
+        .commands = SL_COMMAND_APPEND, .default_text = "auto",
+        .help = "what the data is; auto: JSON if it is",
+    },
+    [SL_OPT_ALL] = {
+        .name = "all", .letter = 'a', .kind = SL_OPTION_FLAG, .commands = SL_COMMAND_READ,
+        .help = "events of all streams",
+    },
+    [SL_OPT_FOLLOW] = {
+        .name = "follow", .letter = 'f', .kind = SL_OPTION_FLAG, .commands = SL_COMMAND_READ,
+        .help = "go on with events as they come",
+    },
+    [SL_OPT_START] = {
+        .name = "from", .kind = SL_OPTION_TEXT, .argument = "WHERE", .commands = SL_COMMAND_READ, .min = 1, .max = 32,
+        .help = "start, end, or a revision, with --all a position; else the start, backwards the end",
+    },
+    [SL_OPT_EVENT_COUNT] = {
+        .name = "count", .letter = 'n', .kind = SL_OPTION_NUMBER, .argument = "N", .commands = SL_COMMAND_READ,
+        .min = 1, .max = INT64_MAX,
+        .help = "end after so many events",
+    },
+    [SL_OPT_BACKWARDS] = {
+        .name = "backwards", .letter = 'b', .kind = SL_OPTION_FLAG, .commands = SL_COMMAND_READ,
+        .help = "the newest event first",
+    },
+    [SL_OPT_RESOLVE_LINKS] = {
+        .name = "resolve-links", .kind = SL_OPTION_FLAG, .commands = SL_COMMAND_READ,
+        .help = "show the events that links point to",
+    },
+    [SL_OPT_FILTER_STREAM] = {
+        .name = "filter-stream", .kind = SL_OPTION_TEXT, .argument = "PREFIX", .commands = SL_COMMAND_READ, .repeats = true,
+        .min = 1, .max = SL_STREAM_NAME_BYTES_MAX,
+        .help = "with --all: only streams whose names begin with this",
+    },
+    [SL_OPT_FILTER_TYPE] = {
+        .name = "filter-type", .kind = SL_OPTION_TEXT, .argument = "PREFIX", .commands = SL_COMMAND_READ, .repeats = true,
+        .min = 1, .max = SL_EVENT_TYPE_BYTES_MAX,
+        .help = "with --all: only events whose types begin with this",
+    },
+    [SL_OPT_REGEX] = {
+        .name = "regex", .kind = SL_OPTION_FLAG, .commands = SL_COMMAND_READ,
+        .help = "the filter is a regular expression",
+    },
+    [SL_OPT_TOMBSTONE] = {
+        .name = "tombstone", .kind = SL_OPTION_FLAG, .commands = SL_COMMAND_STREAM_DELETE,
+        .help = "for ever; needs --yes",
+    },
+    [SL_OPT_YES] = {
+        .name = "yes", .letter = 'y', .kind = SL_OPTION_FLAG, .commands = SL_COMMAND_STREAM_DELETE,
+        .help = "yes, I know that this cannot be taken back",
+    },
+    [SL_OPT_SET] = {
+        .name = "set", .kind = SL_OPTION_TEXT, .argument = "JSON", .commands = SL_COMMAND_STREAM_METADATA,
+        .min = 1, .max = SL_METADATA_BYTES_MAX,
+        .help = "replace the metadata by this object",
+    },
+    [SL_OPT_FULL_NAME] = {
+        .name = "full-name", .kind = SL_OPTION_TEXT, .argument = "TEXT", .commands = SL_COMMAND_USER_ADD,
+        .min = 1, .max = SL_FULL_NAME_BYTES_MAX,
+        .help = "the name as people know it",
+    },
+    [SL_OPT_GROUP] = {
+        .name = "group", .kind = SL_OPTION_TEXT, .argument = "NAME", .commands = SL_COMMAND_USER_ADD, .repeats = true,
+        .min = 1, .max = SL_LOGIN_NAME_BYTES_MAX,
+        .help = "a group that the user is in",
+    },
+    [SL_OPT_ADMIN] = {
+        .name = "admin", .kind = SL_OPTION_FLAG, .commands = SL_COMMAND_USER_ADD,
+        .help = "may do everything: the group $admins",
+    },
+    [SL_OPT_OPS] = {
+        .name = "ops", .kind = SL_OPTION_FLAG, .commands = SL_COMMAND_USER_ADD,
+        .help = "may run the server: the group $ops",
+    },
+    [SL_OPT_USER_FOLDER] = {
+        .name = "data", .kind = SL_OPTION_TEXT, .argument = "FOLDER", .commands = SL_COMMAND_USER,
+        .min = 1, .max = SL_CONFIG_PATH_BYTES_MAX, .completes = SL_COMPLETES_FOLDER,
+        .help = "do it in the data folder of a server that does not run",
+    },
+    [SL_OPT_NEW_PASSWORD_FILE] = {
+        .name = "new-password-file", .kind = SL_OPTION_TEXT, .argument = "FILE",
+        .commands = SL_COMMAND_USER_ADD | SL_COMMAND_USER_PASSWD,
+        .min = 1, .max = SL_CONFIG_PATH_BYTES_MAX, .completes = SL_COMPLETES_FILE,
+        .help = "its first line is the new password",
     },
     /* clang-format on */
 };

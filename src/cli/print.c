@@ -7,13 +7,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/str.h"
 #include "base/utf8.h"
 
 enum {
-    ESCAPE_BYTES = 5, /* \xNN and the closing zero */
+    ESCAPE_BYTES = 5,        /* \xNN and the closing zero */
+    BESIDE_COLUMNS_MIN = 30, /* text beside a label needs so much room, or it goes below */
+    BELOW_INDENT = 6,
 };
 static const char cut_mark[] = "...";
 
@@ -87,6 +90,49 @@ void sl_print_quoted(FILE *out, sl_str text)
     fputc('"', out);
 }
 
+/* A character is a column, an escape as many as it has letters. */
+static size_t columns_of(sl_str piece)
+{
+    return (unsigned char)piece.data[0] < 0x80 ? piece.bytes : 1;
+}
+
+/* How much of the text, in bytes, fits into so many columns. */
+static size_t fitting_bytes(sl_str text, size_t columns_max)
+{
+    char escape[ESCAPE_BYTES];
+    sl_str rest = text, piece;
+    size_t columns = 0;
+
+    while (rest.bytes > 0) {
+        const size_t used = next_piece(rest, escape, &piece);
+        columns += columns_of(piece);
+        if (columns > columns_max)
+            break;
+        rest = (sl_str){ rest.data + used, rest.bytes - used };
+    }
+    return text.bytes - rest.bytes;
+}
+
+size_t sl_print_safe(FILE *out, sl_str text, size_t columns_max)
+{
+    const size_t mark_columns = sizeof cut_mark - 1;
+    const bool is_cut = fitting_bytes(text, columns_max) < text.bytes;
+    char escape[ESCAPE_BYTES];
+    size_t columns = 0;
+    sl_str piece;
+
+    if (is_cut)
+        text.bytes = columns_max <= mark_columns ? 0 : fitting_bytes(text, columns_max - mark_columns);
+    while (text.bytes > 0) {
+        const size_t used = next_piece(text, escape, &piece);
+        fwrite(piece.data, 1, piece.bytes, out);
+        columns += columns_of(piece);
+        text = (sl_str){ text.data + used, text.bytes - used };
+    }
+    fputs(is_cut ? cut_mark : "", out);
+    return columns + (is_cut ? mark_columns : 0);
+}
+
 void sl_print_bytes(FILE *out, uint64_t bytes)
 {
     static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
@@ -102,6 +148,19 @@ void sl_print_bytes(FILE *out, uint64_t bytes)
 
 /* --- lines --- */
 
+size_t sl_print_columns(FILE *out)
+{
+    const int descriptor = fileno(out);
+    struct winsize size = { 0 };
+
+    if (descriptor < 0 || !isatty(descriptor) || ioctl(descriptor, TIOCGWINSZ, &size) != 0 ||
+        size.ws_col == 0)
+        return SL_PRINT_COLUMNS;
+    if (size.ws_col < SL_PRINT_COLUMNS_MIN)
+        return SL_PRINT_COLUMNS_MIN;
+    return size.ws_col > SL_PRINT_COLUMNS_MAX ? SL_PRINT_COLUMNS_MAX : size.ws_col;
+}
+
 static void begin_line(FILE *out, size_t indent)
 {
     fprintf(out, "\n%*s", (int)indent, "");
@@ -110,6 +169,7 @@ static void begin_line(FILE *out, size_t indent)
 /* One paragraph, broken at its blanks. */
 static void print_paragraph(FILE *out, sl_print_place place, sl_str text)
 {
+    const size_t columns = sl_print_columns(out);
     size_t column = place.column;
     bool first = true;
 
@@ -117,7 +177,7 @@ static void print_paragraph(FILE *out, sl_print_place place, sl_str text)
         const size_t word_bytes = sl_str_find(text, ' ');
         const size_t step = word_bytes < text.bytes ? word_bytes + 1 : word_bytes;
 
-        if (!first && column + 1 + word_bytes > SL_PRINT_COLUMNS) {
+        if (!first && column + 1 + word_bytes > columns) {
             begin_line(out, place.indent);
             column = place.indent;
         } else if (!first) {
@@ -158,9 +218,14 @@ void sl_print_wrapped(FILE *out, sl_print_place place, const char *text)
 
 void sl_print_entry(FILE *out, const char *label, size_t label_width, const char *text)
 {
-    const size_t column = 2 + label_width + 2;
+    size_t column = 2 + label_width + 2;
 
-    fprintf(out, "  %-*s  ", (int)label_width, label);
+    if (column + BESIDE_COLUMNS_MIN > sl_print_columns(out)) {
+        column = BELOW_INDENT;
+        fprintf(out, "  %s\n%*s", label, BELOW_INDENT, "");
+    } else {
+        fprintf(out, "  %-*s  ", (int)label_width, label);
+    }
     sl_print_wrapped(out, (sl_print_place){ .column = column, .indent = column }, text);
 }
 

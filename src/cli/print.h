@@ -1,4 +1,4 @@
-/* cli/print.h — how commands write: foreign words in safe quotation, text in lines of 80 columns, JSON.
+/* cli/print.h — how commands write: foreign words in safe quotation, text in lines that fit, JSON.
  *
  * Everything that comes from outside (argv, the environment) passes through sl_quote() or
  * sl_print_json_text() before it is shown: a control character in an argument could otherwise move the cursor,
@@ -13,7 +13,9 @@
 #include "base/str.h"
 
 enum {
-    SL_PRINT_COLUMNS = 80,
+    SL_PRINT_COLUMNS = 80,      /* where the width is not known: files, pipes */
+    SL_PRINT_COLUMNS_MIN = 40,  /* in less, no layout helps */
+    SL_PRINT_COLUMNS_MAX = 120, /* longer lines are hard to read, however wide the window is */
     SL_QUOTE_BYTES = 80,
 };
 
@@ -28,7 +30,10 @@ sl_quoted sl_quote(const char *word);
 /* The same for sentences that hold such words; capacity of at least SL_QUOTE_BYTES. */
 void sl_quote_into(char *buffer, size_t capacity, const char *word);
 
-/* Prints `text` in lines of at most SL_PRINT_COLUMNS columns, broken at blanks, and ends the last one. Lines
+/* How wide lines may be: the width of the terminal between the two bounds, or SL_PRINT_COLUMNS. */
+size_t sl_print_columns(FILE *out);
+
+/* Prints `text` in lines of at most sl_print_columns(), broken at blanks, and ends the last one. Lines
  * after the first begin with `indent` blanks; `column` is where the first one begins. A line break in the text
  * is kept, and a line of it that begins with a blank is an example: it is printed as it is. */
 typedef struct sl_print_place {
@@ -36,7 +41,8 @@ typedef struct sl_print_place {
 } sl_print_place;
 void sl_print_wrapped(FILE *out, sl_print_place place, const char *text);
 
-/* A row of a list: two blanks, the label padded to label_width, two blanks, the text beside it. */
+/* A row of a list: two blanks, the label padded to label_width, two blanks, the text beside it; on a narrow terminal the
+ * text stands below. */
 void sl_print_entry(FILE *out, const char *label, size_t label_width, const char *text);
 
 /* "sluice: " and the sentences: in lines that fit when `err` is a terminal, on one line when it is a log. */
@@ -48,6 +54,9 @@ void sl_print_json_str(FILE *out, sl_str text);
 
 /* All of the text between quotation marks, made safe as by sl_quote(), which cuts: for names and data in a listing. */
 void sl_print_quoted(FILE *out, sl_str text);
+
+/* The same without quotation marks, and cut behind columns_max characters, "..." included. Returns how many were printed. */
+size_t sl_print_safe(FILE *out, sl_str text, size_t columns_max);
 
 /* "512 B", "64.0 MiB": for people; programs get the number. */
 void sl_print_bytes(FILE *out, uint64_t bytes);

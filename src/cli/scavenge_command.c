@@ -145,7 +145,7 @@ static int answer(const scavenging *s)
     return s->result.err == SL_ERR_CORRUPT ? SL_EXIT_DAMAGE : code;
 }
 
-int sl_scavenge_command(const sl_invocation *invocation)
+static int run_scavenge(const sl_invocation *invocation)
 {
     const sl_scavenge how = { .now_ns = wall_ns(),
                               .dead_share = (uint32_t)invocation->values[SL_OPT_DEAD_SHARE].number };
@@ -168,3 +168,28 @@ int sl_scavenge_command(const sl_invocation *invocation)
         sl_store_close(s.store);
     return code;
 }
+
+static const char scavenge_details[] =
+    "Gives space back that hidden events (by deletion, $maxCount, $maxAge, $tb) and old records of "
+    "groups take: segments are rewritten without them. Positions do not change, and the last event of a "
+    "stream stays.\n\n"
+    "It opens the journal, so no server may run on the folder: it is refused then, with the number of "
+    "the process. A running server does the same by itself, each time it has filled a segment, with "
+    "segments that are half dead. The last segment is never rewritten.\n\n"
+    "It can be ended at any time: each segment is replaced in one step.\n";
+
+const sl_command sl_command_scavenge = {
+    .name = "scavenge",
+    .bit = SL_COMMAND_SCAVENGE,
+    .words = "FOLDER",
+    .words_min = 1,
+    .words_max = 1,
+    .completes = SL_COMPLETES_FOLDER,
+    .run = run_scavenge,
+    .summary = "give space back that nobody needs any more",
+    .details = scavenge_details,
+    .examples = "Everything that can be given back, however little it is:\n"
+                "  sluice scavenge ./data --dead-share 0\n",
+    .exits = "0 done\n"
+             "1 it could not be done\n" SL_EXITS_USAGE "3 the journal is damaged\n",
+};

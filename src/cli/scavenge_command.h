@@ -5,6 +5,6 @@
 #include "cli/commands.h"
 
 /* SL_EXIT_OK, SL_EXIT_DAMAGE, SL_EXIT_FAILED (also: a server runs on the folder). */
-int sl_scavenge_command(const sl_invocation *invocation);
+extern const sl_command sl_command_scavenge;
 
 #endif

@@ -102,8 +102,9 @@ struct sl_socket {
     void *ctx;
     sl_net_limits limits;
     sl_net_counters *counters;
-    sl_listener *listener; /* that accepted it and still counts it */
-    sl_timer timer;        /* whatever the state waits for */
+    sl_listener *listener;  /* that accepted it and still counts it */
+    sl_list handshake_node; /* in listener->handshakes */
+    sl_timer timer;         /* whatever the state waits for */
     sl_socket_info info;
     char host[SL_HOST_BYTES_MAX + 1];
 
@@ -136,6 +137,7 @@ struct sl_listener {
     int fd;
     uint16_t port;
     uint32_t connection_count, handshake_count;
+    sl_list handshakes; /* sockets, the oldest first */
     bool paused;
     sl_net_limits limits;
     sl_net_counters *counters;
@@ -167,7 +169,7 @@ socklen_t sl_address_bytes(const struct sockaddr_storage *address);
 void sl_address_text(const struct sockaddr_storage *address, char *into, size_t capacity);
 
 /* listener.c */
-void sl_listener_forget(sl_listener *listener, const sl_socket *socket); /* before its state is GONE */
+void sl_listener_forget(sl_listener *listener, sl_socket *socket); /* before its state is GONE */
 void sl_listener_opened(sl_listener *listener, sl_socket *socket);
 
 /* socket.c */

@@ -8,9 +8,10 @@
 
 typedef struct sl_net_limits {
     /* How many. */
-    uint32_t connections_max;  /* of one listener, with those that are still closing */
-    uint32_t handshakes_max;   /* of one listener: TLS that has begun but not ended */
-    uint32_t backlog;          /* connections that the system keeps for a listener that does not accept yet */
+    uint32_t connections_max; /* of one listener, with those that are still closing */
+    uint32_t
+        handshakes_max; /* of one listener: TLS that has begun but not ended; beyond it the oldest goes */
+    uint32_t backlog;   /* connections that the system keeps for a listener that does not accept yet */
     uint32_t accepts_per_turn; /* so that a storm of new connections does not hold up the others */
 
     /* How much. */

@@ -1,7 +1,9 @@
 /* net/listener.c — accepts what comes, up to its limits, and refuses the rest at once.
  *
  * Beyond the limit a connection is accepted and closed: left in the backlog, its peer would wait for a time-out
- * instead of trying another server. */
+ * instead of trying another server. Where too many handshakes are under way it is the oldest of them that goes and not the
+ * newcomer: an honest client needs two round trips, so the oldest is most likely one that never meant to finish, and
+ * silent connections cannot keep others out by being there first. */
 #include "base/cleanup.h"
 #include "net/inside.h"
 
@@ -31,17 +33,23 @@ static void count_refusal(const sl_listener *listener, sl_net_end end)
         listener->counters->ended[end]++;
 }
 
-void sl_listener_forget(sl_listener *listener, const sl_socket *socket)
+static void end_handshake(sl_listener *listener, sl_socket *socket)
+{
+    if (sl_list_empty(&socket->handshake_node))
+        return; /* it was over before, or there was none */
+    sl_list_remove(&socket->handshake_node);
+    listener->handshake_count--;
+}
+
+void sl_listener_forget(sl_listener *listener, sl_socket *socket)
 {
     listener->connection_count--;
-    if (socket->state == SL_SOCKET_HANDSHAKE)
-        listener->handshake_count--;
+    end_handshake(listener, socket);
 }
 
 void sl_listener_opened(sl_listener *listener, sl_socket *socket)
 {
-    if (socket->ssl != NULL)
-        listener->handshake_count--;
+    end_handshake(listener, socket);
     listener->on_accept(listener->ctx, socket);
 }
 
@@ -49,9 +57,16 @@ static sl_net_end refusal(const sl_listener *listener)
 {
     if (listener->connection_count >= listener->limits.connections_max)
         return SL_NET_END_CONNECTIONS_FULL;
-    if (listener->tls != NULL && listener->handshake_count >= listener->limits.handshakes_max)
+    if (listener->tls != NULL && listener->limits.handshakes_max == 0)
         return SL_NET_END_HANDSHAKES_FULL;
     return SL_NET_END_NONE;
+}
+
+static void make_room(sl_listener *listener)
+{
+    if (listener->handshake_count >= listener->limits.handshakes_max)
+        sl_socket_vanish(SL_CONTAINER_OF(sl_list_first(&listener->handshakes), sl_socket, handshake_node),
+                         SL_NET_END_HANDSHAKES_FULL);
 }
 
 static void begin(sl_listener *listener, sl_socket *socket, const struct sockaddr_storage *peer)
@@ -60,8 +75,11 @@ static void begin(sl_listener *listener, sl_socket *socket, const struct sockadd
     socket->listener = listener;
     socket->tls = listener->tls;
     listener->connection_count++;
-    if (listener->tls != NULL)
+    if (listener->tls != NULL) {
+        make_room(listener);
+        sl_list_push_back(&listener->handshakes, &socket->handshake_node);
         listener->handshake_count++;
+    }
     sl_socket_begin(socket);
 }
 
@@ -202,19 +220,25 @@ static int open_socket(const char *host, const sl_listen_options *options, uint3
     return open_at(&address, backlog);
 }
 
-static void fill_in(sl_listener *listener, sl_loop *loop, const sl_listen_options *options)
+static uint16_t port_of(int fd)
 {
     struct sockaddr_storage address = { 0 };
     socklen_t bytes = sizeof address;
 
-    (void)getsockname(listener->fd, (struct sockaddr *)&address, &bytes);
-    listener->port = sl_address_port(&address);
+    (void)getsockname(fd, (struct sockaddr *)&address, &bytes);
+    return sl_address_port(&address);
+}
+
+static void fill_in(sl_listener *listener, sl_loop *loop, const sl_listen_options *options)
+{
+    listener->port = port_of(listener->fd);
     listener->loop = loop;
     listener->counters = options->counters;
     listener->tls = options->tls;
     listener->on_accept = options->on_accept;
     listener->ctx = options->ctx;
     listener->poll.data = listener;
+    sl_list_init(&listener->handshakes);
     sl_timer_init(&listener->retry, loop, start_accepting, listener);
 }
 
@@ -247,21 +271,34 @@ static bool copy_host(sl_str host, char *into)
     return true;
 }
 
-sl_err sl_listener_new(sl_loop *loop, const sl_listen_options *options, sl_text *problem,
-                       sl_listener **ret_listener)
+sl_err sl_listen_open(const sl_listen_options *options, sl_text *problem, int *ret_fd, uint16_t *ret_port)
 {
     const uint32_t backlog =
         options->limits == NULL ? sl_net_limits_default.backlog : options->limits->backlog;
     char host[SL_HOST_BYTES_MAX + 1];
-    sl_err err;
     int fd;
 
-    assert(options->on_accept != NULL);
     if (!copy_host(options->host, host))
         return explain(problem, "the address is no text of at most 255 bytes", EADDRNOTAVAIL);
     fd = open_socket(host, options, backlog);
     if (fd < 0)
         return explain(problem, host[0] == '\0' ? "all addresses" : host, -fd);
+    *ret_fd = fd;
+    *ret_port = port_of(fd);
+    return SL_OK;
+}
+
+sl_err sl_listener_new(sl_loop *loop, const sl_listen_options *options, sl_text *problem,
+                       sl_listener **ret_listener)
+{
+    uint16_t port;
+    sl_err err;
+    int fd;
+
+    assert(options->on_accept != NULL);
+    err = sl_listen_open(options, problem, &fd, &port);
+    if (err != SL_OK)
+        return err;
     err = start(loop, fd, options, ret_listener);
     if (err != SL_OK) {
         close(fd);

@@ -28,6 +28,10 @@ typedef struct sl_listen_options {
 sl_err sl_listener_new(sl_loop *loop, const sl_listen_options *options, sl_text *problem,
                        sl_listener **ret_listener);
 
+/* Only a descriptor that listens, for a library that accepts by itself; it is the caller's. Of the options host, port and
+ * limits->backlog count. *ret_port: where it listens. Codes as sl_listener_new(). */
+sl_err sl_listen_open(const sl_listen_options *options, sl_text *problem, int *ret_fd, uint16_t *ret_port);
+
 /* Accepts no more and refuses at once who still comes; connections stay. A connection of which the owner has not
  * heard, because its handshake is under way, is cut. NULL is allowed; the pointer is no good afterwards. */
 void sl_listener_free(sl_listener *listener);

@@ -53,6 +53,25 @@ const sl_clock *sl_loop_clock(const sl_loop *loop)
     return &loop->clock;
 }
 
+static uint64_t stopwatch_mono(void *ctx)
+{
+    (void)ctx;
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+static uint64_t stopwatch_wall(void *ctx)
+{
+    (void)ctx;
+    return read_clock(CLOCK_REALTIME);
+}
+
+const sl_clock *sl_loop_stopwatch(void)
+{
+    static const sl_clock stopwatch = { .mono_ns = stopwatch_mono, .wall_ns = stopwatch_wall };
+
+    return &stopwatch;
+}
+
 static void do_nothing(uv_idle_t *idle)
 {
     (void)idle; /* an active idle handle is what keeps libuv from waiting */

@@ -65,6 +65,9 @@ uint64_t sl_loop_wall_ns(sl_loop *loop);
 /* The same as an interface for the other folders; good as long as the loop. */
 const sl_clock *sl_loop_clock(const sl_loop *loop);
 
+/* One that goes on during a turn: for measuring what a piece of work has used, never for what is due. */
+const sl_clock *sl_loop_stopwatch(void);
+
 /* --- timers: inside the things that need them, so that setting one cannot fail --- */
 
 typedef void sl_timer_fn(void *ctx);

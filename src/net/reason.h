@@ -12,7 +12,7 @@
     XX(PEER_GONE, "the peer does not answer any more")                                                       \
     XX(STALLED, "the peer took no bytes for too long")                                                       \
     XX(CONNECTIONS_FULL, "as many connections are open as the limit allows")                                 \
-    XX(HANDSHAKES_FULL, "as many TLS handshakes are under way as the limit allows")                          \
+    XX(HANDSHAKES_FULL, "more TLS handshakes were under way than the limit allows")                          \
     XX(HANDSHAKE_TIMEOUT, "the TLS handshake took too long")                                                 \
     XX(HANDSHAKE_FAILED, "the TLS handshake failed")                                                         \
     XX(CERTIFICATE, "the peer's certificate is not trusted")                                                 \

@@ -32,6 +32,7 @@ sl_socket *sl_socket_make(sl_loop *loop, const sl_net_limits *limits, sl_net_cou
     socket->counters = counters;
     socket->info.tls_version = "";
     sl_list_push_back(&loop->sockets, &socket->node);
+    sl_list_init(&socket->handshake_node);
     sl_list_init(&socket->receiver_node);
     sl_list_init(&socket->sender_node);
     sl_timer_init(&socket->timer, loop, on_timer, socket);

@@ -6,8 +6,18 @@
 #include "net/inside.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <openssl/err.h>
+#include <openssl/pem.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    PEM_BYTES_MAX = 1024 * 1024 /* of one file; a long chain has some 20 KiB */
+};
 
 static const unsigned char H2[] = { 2, 'h', '2' };
 static const unsigned char H2_AND_HTTP1[] = { 2, 'h', '2', 8, 'h', 't', 't', 'p', '/', '1', '.', '1' };
@@ -24,18 +34,26 @@ void sl_tls_explain(sl_text *text)
     ERR_clear_error();
 }
 
-/* "<what> '<file>': <why>" */
-static sl_err complain(sl_text *problem, const char *what, const char *file)
+/* "<what> '<file>': <why>"; without a reason of ours it is OpenSSL's. */
+static sl_err complain_that(sl_text *problem, const char *what, const char *file, const char *why)
 {
     if (problem != NULL) {
         sl_text_add(problem, what);
         sl_text_add(problem, " '");
         sl_text_add(problem, file);
         sl_text_add(problem, "': ");
-        sl_tls_explain(problem);
+        if (why == NULL)
+            sl_tls_explain(problem);
+        else
+            sl_text_add(problem, why);
     }
     ERR_clear_error();
     return SL_ERR_INVALID;
+}
+
+static sl_err complain(sl_text *problem, const char *what, const char *file)
+{
+    return complain_that(problem, what, file, NULL);
 }
 
 static SSL_CTX *make_context(const SSL_METHOD *method)
@@ -110,16 +128,99 @@ static int no_passphrase(char *into, int capacity, int is_write, void *ctx)
     return -1;
 }
 
+/* What is wrong with the file; NULL: it can be read, and reading it ends. A reload runs between two turns of the server, and
+ * something that is no file (a pipe that nobody writes to) would stop all of them. */
+static const char *file_problem(int fd)
+{
+    struct stat about;
+
+    if (fd < 0 || fstat(fd, &about) != 0)
+        return strerrordesc_np(errno);
+    if (!S_ISREG(about.st_mode))
+        return "it is no regular file";
+    return about.st_size > PEM_BYTES_MAX ? "it is larger than 1 MiB" : NULL;
+}
+
+/* NULL, and the problem is told: `what` is missing. */
+static BIO *open_pem(const char *file, const char *what, sl_text *problem)
+{
+    const int fd = open(file, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    const char *const why = file_problem(fd);
+    FILE *const stream = why == NULL ? fdopen(fd, "r") : NULL;
+    BIO *const bio = stream == NULL ? NULL : BIO_new_fp(stream, BIO_CLOSE);
+
+    if (bio != NULL)
+        return bio;
+    if (stream != NULL)
+        fclose(stream);
+    else if (fd >= 0)
+        close(fd);
+    (void)complain_that(problem, what, file, why == NULL ? "out of memory" : why);
+    return NULL;
+}
+
+/* The certificates behind the first one. At the end of the file there is no further beginning, and that is the only
+ * mistake that is none. */
+static bool load_chain(SSL_CTX *context, BIO *bio)
+{
+    X509 *issuer;
+
+    while ((issuer = PEM_read_bio_X509(bio, NULL, no_passphrase, NULL)) != NULL) {
+        if (SSL_CTX_add0_chain_cert(context, issuer) == 1)
+            continue;
+        X509_free(issuer);
+        return false;
+    }
+    if (ERR_GET_REASON(ERR_peek_last_error()) != PEM_R_NO_START_LINE)
+        return false;
+    ERR_clear_error();
+    return true;
+}
+
+static sl_err load_certificate(SSL_CTX *context, const char *file, sl_text *problem)
+{
+    static const char missing[] = "no certificate could be read from";
+    BIO *const bio = open_pem(file, missing, problem);
+    X509 *certificate;
+    bool loaded;
+
+    if (bio == NULL)
+        return SL_ERR_INVALID;
+    certificate = PEM_read_bio_X509_AUX(bio, NULL, no_passphrase, NULL);
+    loaded =
+        certificate != NULL && SSL_CTX_use_certificate(context, certificate) == 1 && load_chain(context, bio);
+    X509_free(certificate); /* the context has its own reference */
+    BIO_free(bio);
+    return loaded ? SL_OK : complain(problem, missing, file);
+}
+
+static sl_err load_key(SSL_CTX *context, const char *file, sl_text *problem)
+{
+    static const char missing[] = "no private key for the certificate could be read from";
+    BIO *const bio = open_pem(file, missing, problem);
+    EVP_PKEY *key;
+    bool loaded;
+
+    if (bio == NULL)
+        return SL_ERR_INVALID;
+    key = PEM_read_bio_PrivateKey(bio, NULL, no_passphrase, NULL);
+    loaded = key != NULL && SSL_CTX_use_PrivateKey(context, key) == 1;
+    EVP_PKEY_free(key);
+    BIO_free(bio);
+    return loaded ? SL_OK : complain(problem, missing, file);
+}
+
 static sl_err load_files(SSL_CTX *context, const sl_tls *tls, sl_text *problem)
 {
-    SSL_CTX_set_default_passwd_cb(context, no_passphrase);
-    if (SSL_CTX_use_certificate_chain_file(context, tls->certificate_file) != 1)
-        return complain(problem, "no certificate could be read from", tls->certificate_file);
-    if (SSL_CTX_use_PrivateKey_file(context, tls->key_file, SSL_FILETYPE_PEM) != 1)
-        return complain(problem, "no private key for the certificate could be read from", tls->key_file);
-    if (SSL_CTX_check_private_key(context) != 1)
-        return complain(problem, "the certificate does not belong to the key in", tls->key_file);
-    return SL_OK;
+    sl_err err;
+
+    ERR_clear_error();
+    err = load_certificate(context, tls->certificate_file, problem);
+    if (err == SL_OK)
+        err = load_key(context, tls->key_file, problem);
+    if (err == SL_OK && SSL_CTX_check_private_key(context) != 1)
+        err = complain(problem, "the certificate does not belong to the key in", tls->key_file);
+    return err;
 }
 
 sl_err sl_tls_reload(sl_tls *tls, sl_text *problem)

@@ -22,8 +22,7 @@ struct sl_filter {
     sl_str *prefixes; /* one block with their bytes; NULL: an expression */
     pcre2_code *code;
     pcre2_match_context *limits;
-    pcre2_match_data *found; /* changed by each match, as is: */
-    uint64_t *given_up;
+    pcre2_match_data *found; /* changed by each match */
 };
 
 static void tell(sl_text *why, const char *text)
@@ -113,8 +112,7 @@ static sl_err prepare(sl_filter *filter)
 {
     filter->limits = pcre2_match_context_create(NULL);
     filter->found = pcre2_match_data_create(1, NULL); /* whether it matches is all that is asked */
-    filter->given_up = calloc(1, sizeof *filter->given_up);
-    if (filter->limits == NULL || filter->found == NULL || filter->given_up == NULL)
+    if (filter->limits == NULL || filter->found == NULL)
         return SL_ERR_NOMEM;
     pcre2_set_match_limit(filter->limits, SL_FILTER_STEPS_MAX);
     pcre2_set_depth_limit(filter->limits, DEPTH_MAX);
@@ -132,14 +130,15 @@ static sl_err use_expression(sl_filter *filter, sl_str expression, sl_text *why)
     return err == SL_OK ? prepare(filter) : err;
 }
 
-static bool expression_matches(const sl_filter *filter, sl_str text)
+/* Any error but "no match" is a limit: subjects cannot be wrong, and the expression was compiled. */
+static sl_filter_verdict judge_by_expression(const sl_filter *filter, sl_str text)
 {
     const PCRE2_SPTR subject = (PCRE2_SPTR)(text.bytes == 0 ? "" : text.data);
     const int result = pcre2_match(filter->code, subject, text.bytes, 0, 0, filter->found, filter->limits);
 
-    if (result < 0 && result != PCRE2_ERROR_NOMATCH)
-        (*filter->given_up)++;
-    return result >= 0;
+    if (result >= 0)
+        return SL_FILTER_YES;
+    return result == PCRE2_ERROR_NOMATCH ? SL_FILTER_NO : SL_FILTER_GAVE_UP;
 }
 
 /* --- both --- */
@@ -175,23 +174,17 @@ void sl_filter_free(sl_filter *filter)
     pcre2_code_free(filter->code);
     pcre2_match_context_free(filter->limits);
     pcre2_match_data_free(filter->found);
-    free(filter->given_up);
     free(filter);
 }
 
-bool sl_filter_matches(const sl_filter *filter, sl_str stream, sl_str type)
+sl_filter_verdict sl_filter_judge(const sl_filter *filter, sl_str stream, sl_str type)
 {
     const sl_str text = filter->on == SL_FILTER_ON_STREAM ? stream : type;
 
     if (filter->code != NULL)
-        return expression_matches(filter, text);
+        return judge_by_expression(filter, text);
     for (uint32_t i = 0; i < filter->prefix_count; i++)
         if (sl_str_starts_with(text, filter->prefixes[i]))
-            return true;
-    return false;
-}
-
-uint64_t sl_filter_given_up(const sl_filter *filter)
-{
-    return filter->given_up == NULL ? 0 : *filter->given_up;
+            return SL_FILTER_YES;
+    return SL_FILTER_NO;
 }

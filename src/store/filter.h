@@ -4,8 +4,9 @@
  * case-sensitive, with Unicode classes: what official clients send was written for .NET, and of what they send both
  * understand the same.
  *
- * Expressions come from peers. Their length is bounded, and so are the steps, the depth and the memory of one match: one
- * that would need more counts as no match, so a hostile one costs its own reader events and nobody else time.
+ * Expressions come from peers. Their length is bounded, and so are the steps, the depth and the memory of one match. One
+ * that would need more is given up, and then nobody knows whether the event is wanted: a reader must stop there and say so.
+ * Passing over the event instead would lose it without a word.
  *
  * One thread at a time for each filter. */
 #ifndef SL_STORE_FILTER_H
@@ -43,9 +44,12 @@ typedef struct sl_filter_setup {
 sl_err sl_filter_new(const sl_filter_setup *setup, sl_text *why, sl_filter **ret_filter);
 void sl_filter_free(sl_filter *filter);
 
-bool sl_filter_matches(const sl_filter *filter, sl_str stream, sl_str type);
+typedef enum sl_filter_verdict {
+    SL_FILTER_NO,
+    SL_FILTER_YES,
+    SL_FILTER_GAVE_UP, /* one of the limits was reached; the same text gives the same again. Never with prefixes */
+} sl_filter_verdict;
 
-/* How many matches were given up because of SL_FILTER_STEPS_MAX: above 0, events may be missing. */
-uint64_t sl_filter_given_up(const sl_filter *filter);
+sl_filter_verdict sl_filter_judge(const sl_filter *filter, sl_str stream, sl_str type);
 
 #endif

@@ -31,8 +31,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* The object that `json` is, to be freed with cJSON_Delete(); NULL when it is none. */
-static cJSON *parse_object(sl_str json)
+cJSON *sl_metadata_object(sl_str json)
 {
     const char *end = NULL;
     cJSON *root;
@@ -82,7 +81,7 @@ static void read_member(const cJSON *item, sl_retention *retention)
 sl_retention sl_metadata_parse(sl_str json)
 {
     sl_retention retention = { 0 };
-    cJSON *const root = parse_object(json);
+    cJSON *const root = sl_metadata_object(json);
     const cJSON *item;
 
     if (root == NULL)
@@ -161,7 +160,7 @@ static sl_err append_truncate_before(uint64_t truncate_before, sl_buf *out)
 
 sl_err sl_metadata_undelete(sl_str json, uint64_t truncate_before, sl_buf *out)
 {
-    cJSON *const root = parse_object(json);
+    cJSON *const root = sl_metadata_object(json);
     const size_t brace = root == NULL ? 0 : sl_str_find(json, '{'); /* behind blanks or a byte order mark */
     sl_err err = sl_buf_append_u8(out, '{');
 

@@ -23,6 +23,10 @@ typedef struct sl_retention {
 
 sl_retention sl_metadata_parse(sl_str json);
 
+/* The object that `json` is, to be freed with cJSON_Delete(); NULL when it is none, or longer than metadata may be. Also for
+ * others that read JSON while a store is open: they must parse behind the same lock. */
+struct cJSON *sl_metadata_object(sl_str json);
+
 /* What the soft delete of a stream writes. */
 #define SL_METADATA_DELETED "{\"$tb\":9223372036854775807}"
 

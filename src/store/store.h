@@ -151,7 +151,8 @@ typedef void sl_done_fn(void *ctx, const sl_commit *commit);
  *   SL_ERR_INVALID     no ops; an empty or reserved stream name ($all, $$, and $$$$..., the metadata of metadata); a
  *                      name or type that is no UTF-8 or has a zero byte; no event type; an event id of zeros; delete or
  *                      tombstone of a $$ stream; a group number 0; an answer as record; an event in a WRITTEN batch
- *   SL_ERR_TOO_LARGE   one of the limits above, also of what would have to be read to decide
+ *   SL_ERR_TOO_LARGE   one of the limits above. Of SL_LOOKUP_BYTES_MAX only for metadata of soft-deleted streams: a
+ *                      repetition that cannot be proven within it is a wrong revision
  *   SL_ERR_FULL        too much waits already: stop reading from clients until done() was called
  *   SL_ERR_NOMEM, SL_ERR_IO, SL_ERR_CORRUPT   what had to be read to decide could not be
  *   SL_ERR_STORE_FAILED */
@@ -183,6 +184,8 @@ typedef struct sl_read {
                     * revision inclusive, a position exclusive, above the last: from the last */
     uint64_t now_ns;         /* for $maxAge */
     const sl_filter *filter; /* only without a stream; must live as long as the cursor */
+    bool shows_end;          /* forwards in a stream: one that is tombstoned can be opened too, and shows its
+                              * $streamDeleted event. For who has begun before and lost the cursor meanwhile */
 } sl_read;
 
 /* Whether a stream is there, deleted or shortened counts from submission on, its events are shown when they are
@@ -201,6 +204,8 @@ sl_err sl_store_read(sl_store *store, const sl_read *read, sl_cursor **ret_curso
  *                    which sl_store_wait_fd() becomes readable
  *   SL_ERR_STREAM_DELETED   instead of EMPTY: the stream was tombstoned since; a forward cursor has given the
  *                    $streamDeleted event before, and nothing of what it had not read yet
+ *   SL_ERR_TOO_LARGE the filter gives up at the next event (store/filter.h): the cursor does not pass it, and asking
+ *                    again gives the same
  *   SL_ERR_CORRUPT   damaged on disk; sl_store_problem() says where
  *   SL_ERR_IO */
 sl_err sl_cursor_next(sl_cursor *cursor, sl_event *events, uint32_t max, uint32_t *ret_count);

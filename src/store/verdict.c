@@ -89,6 +89,8 @@ static sl_verdict append_behind(const sl_known *known, sl_expected expected, con
 
         if (err == SL_ERR_NOT_FOUND)
             return i == 0 && renews ? written(known) : refused(known, SL_ERR_WRONG_REVISION);
+        if (err == SL_ERR_TOO_LARGE) /* nobody knows; but the revision is not the expected one */
+            return refused(known, SL_ERR_WRONG_REVISION);
         if (err != SL_OK)
             return refused(known, err);
     }

@@ -19,6 +19,8 @@
  *   6  expected > current                            wrong                     wrong             wrong
  *   7  expected = current                            write, no id is looked at write             write
  *
+ * Where more would have to be read for row 5 than a batch may make the store read, the repetition is not proven: wrong.
+ *
  * (*) an append of no events goes on to the other rows: it asks, and writes nothing. It never counts as repeated. Data is
  * not compared: an id is the same event, whatever it brings. */
 #ifndef SL_STORE_VERDICT_H
@@ -43,7 +45,7 @@ typedef struct sl_lookup {
     /* The newest recently written event with this id. */
     bool (*recent)(void *ctx, sl_uuid id, sl_seen *ret_seen);
     /* The event at a revision, also one that the batch in the making has put there. SL_ERR_NOT_FOUND: there is none or it
-     * was scavenged; any other error ends the batch. */
+     * was scavenged; SL_ERR_TOO_LARGE: that would be too much to read; any other error ends the batch. */
     sl_err (*at)(void *ctx, uint64_t revision, sl_seen *ret_seen);
 } sl_lookup;
 

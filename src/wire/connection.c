@@ -388,6 +388,11 @@ sl_end sl_connection_end_reason(const sl_connection *connection)
     return connection->end;
 }
 
+sl_str sl_connection_authority(const sl_connection *connection)
+{
+    return (sl_str){ (const char *)sl_buf_data(&connection->authority), connection->authority.bytes };
+}
+
 uint32_t sl_connection_call_count(const sl_connection *connection)
 {
     return connection->call_count;

@@ -175,6 +175,14 @@ sl_end sl_connection_end_reason(const sl_connection *connection);
 
 uint32_t sl_connection_call_count(const sl_connection *connection);
 
+enum {
+    SL_AUTHORITY_BYTES_MAX = 255 + 1 + 5 /* a name, a colon, a port */
+};
+
+/* "host:port" as the client calls this server: what it was made with, and on a server what the first call said. Empty when
+ * nothing is known. Any characters: a peer chose them. */
+sl_str sl_connection_authority(const sl_connection *connection);
+
 /* Bytes of messages that wait in all calls. */
 size_t sl_connection_output_bytes(const sl_connection *connection);
 

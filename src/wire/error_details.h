@@ -36,6 +36,13 @@ sl_err sl_detail_event_too_large(sl_str event_id, sl_detail_sizes sizes, sl_aren
                                  sl_wire_detail *ret_detail);
 sl_err sl_detail_bad_request(sl_str message, sl_arena *arena, sl_wire_detail *ret_detail);
 
+/* What a client reads from the value of two of them; errors as in streams_control.h. The first tells where the stream is: NUMBER,
+ * NO_STREAM or, from a server that does not say, UNSET. */
+sl_err sl_detail_wrong_revision_decode(sl_str value, sl_arena *arena, sl_wire_revision *ret_current,
+                                       const char **ret_reason);
+sl_err sl_detail_bad_request_decode(sl_str value, sl_arena *arena, sl_str *ret_message,
+                                    const char **ret_reason);
+
 /* --- version 2 --- */
 
 typedef enum sl_v2_stream_error {

@@ -19,6 +19,16 @@ static void read_path(sl_call *call, sl_str value)
         sl_engine_note_fault(call, SL_FAULT_NOMEM);
 }
 
+/* Kept once for a connection and not for each call: a client names the same server in all of them. A name that is too long for
+ * DNS with a port is none, and one for which there is no memory is not missed. */
+static void read_authority(sl_call *call, sl_str value)
+{
+    sl_buf *const authority = &call->connection->authority;
+
+    if (authority->bytes == 0 && value.bytes <= SL_AUTHORITY_BYTES_MAX)
+        (void)sl_buf_append(authority, value.data, value.bytes);
+}
+
 static void read_metadata(sl_call *call, sl_str key, sl_str value)
 {
     const sl_err err = sl_metadata_list_add_received(&call->metadata, key, value);
@@ -56,7 +66,7 @@ static const struct {
     { SL_STR_INIT(":method"), read_method },
     { SL_STR_INIT(":path"), read_path },
     { SL_STR_INIT(":scheme"), ignore },
-    { SL_STR_INIT(":authority"), ignore },
+    { SL_STR_INIT(":authority"), read_authority },
     { SL_STR_INIT("te"), ignore },
     { SL_STR_INIT("content-type"), read_content_type },
     { SL_STR_INIT("grpc-timeout"), read_timeout },

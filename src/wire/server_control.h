@@ -47,6 +47,15 @@ typedef struct sl_cluster_member {
 
 sl_err sl_cluster_info_encode(const sl_cluster_member *member, sl_arena *arena, sl_str *ret_message);
 
+/* What a client may get from others: several, in states that are not listed above. */
+typedef struct sl_cluster_info {
+    const sl_cluster_member *members;
+    size_t member_count;
+} sl_cluster_info;
+
+sl_err sl_cluster_info_decode(sl_str message, sl_arena *arena, sl_cluster_info *ret_info,
+                              const char **ret_reason);
+
 /* --- Operations --- */
 
 typedef struct sl_scavenge_start {
@@ -91,6 +100,8 @@ typedef struct sl_user_request {
 
 sl_err sl_user_request_decode(sl_user_call call, sl_str message, sl_arena *arena,
                               sl_user_request *ret_request, const char **ret_reason);
+sl_err sl_user_request_encode(sl_user_call call, const sl_user_request *request, sl_arena *arena,
+                              sl_str *ret_message);
 
 typedef struct sl_user_details {
     sl_str login_name, full_name;
@@ -101,6 +112,8 @@ typedef struct sl_user_details {
 } sl_user_details;
 
 sl_err sl_user_details_encode(const sl_user_details *details, sl_arena *arena, sl_str *ret_message);
+sl_err sl_user_details_decode(sl_str message, sl_arena *arena, sl_user_details *ret_details,
+                              const char **ret_reason);
 
 /* --- Monitoring --- */
 

@@ -142,6 +142,55 @@ TEST(a_tombstone_is_for_ever)
     rig_close(&r);
 }
 
+TEST(a_tombstoned_stream_shows_its_end_to_who_asks_for_it)
+{
+    rig r = rig_open();
+    const sl_op removal = tombstone_op("s", ANY), never = tombstone_op("never", ANY);
+
+    append(&r, "s", ANY, 1, 3);
+    append(&r, "$$s", ANY, 9, 1);
+    EXPECT_OK(commit(&r, &removal, 1).err);
+    EXPECT_OK(commit(&r, &never, 1).err);
+    for (int restarted = 0; restarted < 2; restarted++) {
+        static const struct {
+            const char *stream;
+            uint64_t from;
+            bool has_event;
+        } rows[] = { { "s", 0, true },
+                     { "s", 2, true },
+                     { "s", 77, true },
+                     { "s", SL_REVISION_MAX, true },
+                     { "s", SL_REVISION_MAX + UINT64_C(1), false },
+                     { "never", 0, true } };
+
+        for (size_t i = 0; i < SL_COUNT_OF(rows); i++) {
+            const sl_read how = { .stream = sl_str_from(rows[i].stream),
+                                  .from = rows[i].from,
+                                  .shows_end = true };
+            sl_cursor *cursor = NULL;
+            sl_event e;
+
+            EXPECT_OK(sl_store_read(r.store, &how, &cursor));
+            if (rows[i].has_event) {
+                EXPECT_OK(next_one(&r, cursor, &e));
+                EXPECT_EQ(e.revision, SL_REVISION_MAX);
+                EXPECT(sl_str_equal(e.type, SL_STR("$streamDeleted")));
+            }
+            EXPECT_ERR(next_one(&r, cursor, &e), SL_ERR_STREAM_DELETED);
+            sl_cursor_close(cursor);
+        }
+        expect_unreadable(&r, "s", SL_ERR_STREAM_DELETED);
+        EXPECT_ERR(sl_store_read(r.store, &(sl_read){ .stream = SL_STR("$$s"), .shows_end = true },
+                                 &(sl_cursor *){ NULL }),
+                   SL_ERR_STREAM_DELETED);
+        EXPECT_ERR(sl_store_read(r.store, &(sl_read){ .stream = SL_STR("missing"), .shows_end = true },
+                                 &(sl_cursor *){ NULL }),
+                   SL_ERR_NOT_FOUND);
+        rig_restart(&r, SL_RESTART_KILLED);
+    }
+    rig_close(&r);
+}
+
 TEST(the_metadata_stream_of_a_tombstoned_stream_counts_as_deleted)
 {
     rig r = rig_open();

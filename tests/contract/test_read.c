@@ -294,6 +294,42 @@ TEST(a_filter_that_matches_little_among_many_finds_it)
     rig_close(&r);
 }
 
+/* Nobody knows whether it is wanted: what comes before it is given, it is not passed, and the cursor stays good. */
+TEST(a_cursor_does_not_pass_an_event_that_its_filter_cannot_judge)
+{
+    rig r = rig_open();
+    sl_filter *const filter = filter_new(SL_FILTER_ON_STREAM, NULL, "(a+)+[^a]");
+    char name[901] = { 0 };
+    uint64_t position;
+
+    memset(name, 'a', sizeof name - 1);
+    append(&r, "ab", ANY, 1, 3);
+    position = append(&r, name, ANY, 4, 1).results[0].position;
+    append(&r, "ab", ANY, 5, 3);
+    for (int backwards = 0; backwards < 2; backwards++) {
+        const sl_read how = { .from = backwards ? UINT64_MAX : 0, .backwards = backwards, .filter = filter };
+        sl_cursor *cursor = NULL;
+        sl_event e;
+
+        EXPECT_OK(sl_store_read(r.store, &how, &cursor));
+        for (uint64_t i = 0; i < 3; i++) {
+            EXPECT_OK(next_one(&r, cursor, &e));
+            EXPECT_EQ(number_of(e.id), backwards ? 7 - i : 1 + i);
+        }
+        for (int again = 0; again < 3; again++) {
+            EXPECT_ERR(next_one(&r, cursor, &e), SL_ERR_TOO_LARGE);
+            EXPECT_EQ(sl_cursor_considered(cursor), 3);
+            if (backwards)
+                EXPECT(sl_cursor_position(cursor) > position);
+            else
+                EXPECT(sl_cursor_position(cursor) < position);
+        }
+        sl_cursor_close(cursor);
+    }
+    sl_filter_free(filter);
+    rig_close(&r);
+}
+
 TEST(a_filter_is_only_for_a_read_of_everything)
 {
     rig r = rig_open();

@@ -1,17 +1,21 @@
 #!/usr/bin/env python3
 """Runs the real binary: what it prints, where it prints it, and the exit code a script would see."""
+import fcntl
 import json
 import os
 import pathlib
 import pty
 import re
+import struct
 import subprocess
+import tempfile
+import termios
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SLUICE = ROOT / "build" / "sluice"
 OK, FAILED, USAGE = 0, 1, 2
-NAMES = ("help", "budget", "journal", "journal verify", "journal dump", "journal stats", "backup", "scavenge", "version")
+HARMLESS = ("help", "budget", "manual", "version")      # of those that need no word: what may be run to see that it runs
 
 
 def version_of_the_build():
@@ -25,6 +29,30 @@ def sluice(*words, **environment):
     return subprocess.run([SLUICE, *words], env={**clean, **environment}, capture_output=True, text=True, timeout=10)
 
 
+def listed_commands():
+    section = sluice("help").stdout.split("commands:\n")[1].split("\n\n")[0]
+    return [re.split("  +", line.strip())[0] for line in section.splitlines() if line[2] != " "]
+
+
+def on_terminal(columns, *words):
+    """What a terminal of that width shows."""
+    reader, writer = pty.openpty()
+    fcntl.ioctl(writer, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    process = subprocess.Popen([SLUICE, *words], stdout=writer, stderr=writer)
+    os.close(writer)
+    shown = b""
+    while True:
+        try:
+            piece = os.read(reader, 65536)
+        except OSError:     # how Linux says that nobody has the other end any more
+            break
+        if not piece:
+            break
+        shown += piece
+    os.close(reader)
+    return process.wait(), shown.decode().replace("\r\n", "\n")
+
+
 class Help(unittest.TestCase):
     def test_every_way_to_ask_gives_the_same_answer(self):
         answers = [sluice("help"), sluice("--help"), sluice("-h")]
@@ -33,8 +61,7 @@ class Help(unittest.TestCase):
         self.assertEqual(len({answer.stdout for answer in answers}), 1)
 
     def test_lists_only_commands_that_run(self):
-        section = sluice("help").stdout.split("commands:\n")[1].split("\n\n")[0]
-        names = [re.split("  +", line.strip())[0] for line in section.splitlines()]
+        names = listed_commands()
         self.assertIn("version", names)
         self.assertIn("journal verify", names)
         for name in names:
@@ -42,8 +69,11 @@ class Help(unittest.TestCase):
             self.assertEqual((answer.returncode, answer.stderr), (OK, ""), name)
             self.assertTrue(answer.stdout.startswith(f"usage: sluice {name}"), name)
             self.assertEqual(answer.stdout, sluice("help", *name.split()).stdout)
-            needs_words = answer.stdout.splitlines()[0].startswith((f"usage: sluice {name} FOLDER",))
-            self.assertEqual(sluice(*name.split()).returncode, USAGE if needs_words else OK, name)
+            first_word = answer.stdout.splitlines()[0].removeprefix(f"usage: sluice {name} ").split()[0]
+            if not first_word.startswith("["):
+                self.assertEqual(sluice(*name.split()).returncode, USAGE, name)
+            elif name in HARMLESS:
+                self.assertEqual(sluice(*name.split()).returncode, OK, name)
 
     def test_of_a_word_that_several_commands_begin_with(self):
         for words in (("help", "journal"), ("journal", "--help"), ("journal", "-h")):
@@ -53,9 +83,20 @@ class Help(unittest.TestCase):
             self.assertEqual(answer.stdout.count("  journal "), 3)
 
     def test_fits_on_a_screen(self):
-        answers = [sluice("help"), *(sluice("help", *name.split()) for name in NAMES), sluice("budget")]
+        answers = [sluice("help"), *(sluice("help", *name.split()) for name in listed_commands()), sluice("budget")]
         for line in "".join(answer.stdout for answer in answers).splitlines():
             self.assertLessEqual(len(line), 80, line)
+
+    def test_is_as_wide_as_the_terminal_within_reason(self):
+        prose = {}
+        for columns, widest in ((30, 40), (50, 50), (80, 80), (100, 100), (300, 120)):
+            code, shown = on_terminal(columns, "help", "budget")
+            self.assertEqual(code, OK)
+            prose[columns] = [line for line in shown.splitlines() if not line.startswith("    ")]
+            self.assertLessEqual(max(map(len, prose[columns])), widest)
+        self.assertGreater(len(prose[50]), len(prose[80]))
+        self.assertGreater(len(prose[80]), len(prose[300]))
+        self.assertEqual(on_terminal(80, "help", "budget")[1], sluice("help", "budget").stdout)
 
     def test_is_not_kept_back_by_a_mistake_elsewhere(self):
         for answer in (sluice("budget", "--help", SLUICE_GRACE="30"), sluice("budget", "--nonsense", "--help")):
@@ -109,7 +150,7 @@ class Mistakes(unittest.TestCase):
         self.assert_refused(sluice("budget", "--grace", "499ms"), "--grace must be 500ms to 720h, not '499ms'.")
 
     def test_a_command_of_a_later_version(self):
-        for name in ("serve", "work", "outbox", "group", "consumer", "parked"):
+        for name in ("work", "outbox", "group", "consumer", "parked"):
             self.assert_refused(sluice(name), f"'{name}' is not in this version yet.")
 
     def test_control_characters_and_long_words_are_made_harmless(self):
@@ -190,6 +231,82 @@ class Budget(unittest.TestCase):
         self.assertEqual(from_environment["grace_ns"], 50 * seconds)
         overruled = json.loads(sluice("budget", "--json", "-g", "40s", SLUICE_GRACE="50s").stdout)
         self.assertEqual(overruled["grace_ns"], 40 * seconds)
+
+
+class Configuration(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = str(pathlib.Path(self.folder.name) / "sluice.ini")
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def write(self, text):
+        pathlib.Path(self.path).write_text(text)
+        return self.path
+
+    def grace_s(self, *words, **environment):
+        return json.loads(sluice("budget", "--json", *words, **environment).stdout)["grace_ns"] / 10**9
+
+    def test_command_line_environment_file_default_the_first_wins(self):
+        path = self.write("[budget]\ngrace = 40s\n")
+        self.assertEqual(self.grace_s(), 30)
+        self.assertEqual(self.grace_s("--config", path), 40)
+        self.assertEqual(self.grace_s(SLUICE_CONFIG=path), 40)
+        self.assertEqual(self.grace_s(SLUICE_CONFIG=path, SLUICE_GRACE="50s"), 50)
+        self.assertEqual(self.grace_s("-g", "60s", SLUICE_CONFIG=path, SLUICE_GRACE="50s"), 60)
+
+    def test_no_file_is_read_that_was_not_named(self):
+        self.write("[budget]\ngrace = 40s\n")
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("SLUICE_")}
+        answer = subprocess.run([SLUICE, "budget", "--json"], cwd=self.folder.name, env=clean, capture_output=True, text=True)
+        self.assertEqual(json.loads(answer.stdout)["grace_ns"], 30 * 10**9)
+
+    def test_a_mistake_is_told_with_file_and_line_and_nothing_is_done(self):
+        answer = sluice("budget", "--config", self.write("# mine\n[budget]\ngarce = 1s\n"))
+        self.assertEqual((answer.returncode, answer.stdout), (USAGE, ""))
+        self.assertTrue(answer.stderr.endswith(
+            "sluice.ini, line 3: there is no option 'garce' in [budget]. Did you mean 'grace'?\n"), answer.stderr)
+
+    def test_a_file_that_is_not_there_is_a_failure(self):
+        answer = sluice("budget", "--config", self.path)
+        self.assertEqual((answer.returncode, answer.stdout), (FAILED, ""))
+        self.assertIn("the file cannot be read: No such file or directory.", answer.stderr)
+
+    def test_a_file_may_come_from_a_pipe(self):
+        answer = subprocess.run([SLUICE, "budget", "--json", "--config", "/dev/stdin"], input="[budget]\ngrace = 41s\n",
+                                capture_output=True, text=True)
+        self.assertEqual(json.loads(answer.stdout)["grace_ns"], 41 * 10**9)
+
+    def test_what_is_printed_can_be_read_and_gives_the_same(self):
+        words = ("serve", "--port", "0", "--data", " a \t#;\"\\\x1b b", "--log-level", "warn", "--insecure")
+        printed = sluice(*words, "--print-config")
+        self.assertEqual((printed.returncode, printed.stderr), (OK, ""))
+        self.assertNotIn("\x1b", printed.stdout)
+        self.assertRegex(printed.stdout, r"(?m)^port = 0 +# command line$")
+        self.assertRegex(printed.stdout, r"(?m)^log-format = auto +# default$")
+        path = self.write(printed.stdout)
+        settings = [json.loads(sluice(*line, "--print-config", "--json").stdout)["settings"]
+                    for line in (words, ("serve", "--config", path))]
+        del settings[0]["json"], settings[1]["json"]        # asked for on both lines, to see the rest
+        self.assertEqual(*({name: row["value"] for name, row in part.items()} for part in settings))
+        line = printed.stdout[:printed.stdout.index("\nport =")].count("\n") + 2
+        self.assertEqual(settings[1]["port"], {"value": 0, "source": "file", "line": line})
+
+    def test_printing_does_nothing_else(self):
+        answer = sluice("serve", "--data", f"{self.folder.name}/data", "--print-config")
+        self.assertEqual(answer.returncode, OK)
+        self.assertFalse((pathlib.Path(self.folder.name) / "data").exists())
+
+    def test_every_option_that_has_a_variable_can_be_set_by_it(self):
+        settings = json.loads(sluice("serve", "--print-config", "--json").stdout)["settings"]
+        for name, row in settings.items():
+            if row["value"] is None or name == "json":
+                continue
+            text = str(row["value"]).lower()        # True is "true" here
+            variable = "SLUICE_" + name.upper().replace("-", "_")
+            answer = json.loads(sluice("serve", "--print-config", "--json", **{variable: text}).stdout)["settings"][name]
+            self.assertEqual(answer, {"value": row["value"], "source": "environment", "variable": variable})
 
 
 if __name__ == "__main__":

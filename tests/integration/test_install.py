@@ -63,13 +63,24 @@ class Install(unittest.TestCase):
 
     def test_everything_is_below_the_prefix(self):
         names = {path.name for path in (self.stage / PREFIX.lstrip("/")).rglob("*")}
-        for name in ("sluice", "sluice.h", "sluice.pc", "libsluice.so", "libsluice.a"):
+        for name in ("sluice", "sluice.h", "sluice.pc", "libsluice.so", "libsluice.a", "sluice.1", "sluice-serve.1",
+                     "_sluice", "sluice.fish"):
             self.assertIn(name, names)
         outside = [path for path in self.stage.rglob("*") if path.is_file() and PREFIX not in str(path)]
         self.assertEqual(outside, [])
 
     def test_the_installed_program_runs_and_agrees_with_the_package(self):
         self.assertEqual(run(self.stage / PREFIX.lstrip("/") / "bin/sluice", "version").strip(), f"sluice {self.version()}")
+
+    def test_manual_and_completions_are_where_they_are_looked_for_and_of_this_version(self):
+        share = self.stage / PREFIX.lstrip("/") / "share"
+        program = self.stage / PREFIX.lstrip("/") / "bin/sluice"
+        for words, place in ((("manual", "serve"), "man/man1/sluice-serve.1"),
+                             (("completion", "bash"), "bash-completion/completions/sluice"),
+                             (("completion", "zsh"), "zsh/site-functions/_sluice"),
+                             (("completion", "fish"), "fish/vendor_completions.d/sluice.fish")):
+            self.assertEqual((share / place).read_text(), run(program, *words))
+            self.assertEqual((share / place).stat().st_mode & 0o777, 0o644)
 
     def test_a_c_program_links_and_runs(self):
         self.assertEqual(self.build_and_run("gcc", ".c", "-std=c17"), self.version())
@@ -91,7 +102,8 @@ class Install(unittest.TestCase):
         run("make", "install", *words[2:], cwd=ROOT, env=self.make_environment)
         stranger = pathlib.Path(f"{self.folder.name}/other{PREFIX}/bin/stranger")
         stranger.touch()
-        self.assertIn("removed 7 files", run(*words, cwd=ROOT, env=self.make_environment))
+        pages = len(list(pathlib.Path(f"{self.folder.name}/other{PREFIX}/share/man/man1").iterdir()))
+        self.assertIn(f"removed {7 + pages + 3} files", run(*words, cwd=ROOT, env=self.make_environment))
         left = [path for path in pathlib.Path(f"{self.folder.name}/other").rglob("*") if not path.is_dir()]
         self.assertEqual(left, [stranger])
         self.assertIn("nothing of sluice", run(*words, cwd=ROOT, env=self.make_environment))

@@ -87,16 +87,17 @@ sl_err journal_cursor_record(journal_cursor *cursor, uint64_t offset, sl_record_
 /* --- opening --- */
 
 /* SL_OK: it may be read, *ret_stream is it. */
-static sl_err find_stream(const journal_store *store, sl_str name, const sl_stream **ret_stream)
+static sl_err find_stream(const journal_store *store, const sl_read *read, const sl_stream **ret_stream)
 {
+    const sl_stream *const stream = sl_directory_find(&store->writer.directory, read->stream);
     sl_stream_info info;
 
-    sl_directory_info(&store->writer.directory, name, &info);
-    if (info.state == SL_STREAM_TOMBSTONED)
+    sl_directory_info(&store->writer.directory, read->stream, &info);
+    if (info.state == SL_STREAM_TOMBSTONED && !(read->shows_end && info.revision == SL_REVISION_MAX))
         return SL_ERR_STREAM_DELETED;
-    if (info.state != SL_STREAM_LIVE)
+    if (info.state != SL_STREAM_LIVE && info.state != SL_STREAM_TOMBSTONED)
         return SL_ERR_NOT_FOUND;
-    *ret_stream = sl_directory_find(&store->writer.directory, name);
+    *ret_stream = stream;
     return SL_OK;
 }
 
@@ -135,7 +136,7 @@ sl_err journal_read(sl_store *base, const sl_read *read, sl_cursor **ret_cursor)
     journal_store *const store = journal_of(base);
     const bool by_stream = read->stream.bytes > 0;
     const sl_stream *stream = NULL;
-    const sl_err err = by_stream ? find_stream(store, read->stream, &stream) : SL_OK;
+    const sl_err err = by_stream ? find_stream(store, read, &stream) : SL_OK;
     journal_cursor *cursor;
 
     if (err != SL_OK)

@@ -6,11 +6,18 @@
 
 #include "store/filter.h"
 
-static void look_at(journal_cursor *cursor, const sl_event *event, journal_page *page)
+/* SL_ERR_TOO_LARGE: the filter cannot judge it, so the cursor must not pass it. */
+static sl_err look_at(journal_cursor *cursor, const sl_event *event, journal_page *page)
 {
+    const sl_filter_verdict verdict =
+        cursor->filter == NULL ? SL_FILTER_YES : sl_filter_judge(cursor->filter, event->stream, event->type);
+
+    if (verdict == SL_FILTER_GAVE_UP)
+        return SL_ERR_TOO_LARGE;
     cursor->base.considered++;
-    if (cursor->filter == NULL || sl_filter_matches(cursor->filter, event->stream, event->type))
+    if (verdict == SL_FILTER_YES)
         page->events[page->count++] = *event;
+    return SL_OK;
 }
 
 /* --- walking --- */
@@ -114,7 +121,11 @@ static sl_err forward_one(journal_cursor *cursor, uint64_t end, journal_page *pa
         err = decode(cursor, &record, &event);
         if (err != SL_OK)
             return err;
-        look_at(cursor, &event, page);
+        err = look_at(cursor, &event, page);
+    }
+    if (err != SL_OK) {
+        journal_cursor_forget(cursor); /* it stands behind the record, which comes again with the next call */
+        return err;
     }
     cursor->next = record.position + 1;
     return SL_OK;
@@ -205,7 +216,9 @@ static sl_err give_one(journal_cursor *cursor, journal_page *page)
     if (err != SL_OK)
         return err;
     page->looked_at++;
-    look_at(cursor, &event, page);
+    err = look_at(cursor, &event, page);
+    if (err != SL_OK)
+        return err;
     cursor->entry_at--;
     cursor->next = cursor->base.position = event.position;
     return SL_OK;

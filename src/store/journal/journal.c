@@ -226,7 +226,7 @@ static sl_err try(journal_store *store, const sl_batch *batch, size_t bytes, sl_
     sl_err err;
 
     store->overflowed = false;
-    store->lookup_left = SL_LOOKUP_BYTES_MAX;
+    journal_lookup_begin(store);
     err = journal_begin(store, bytes, is_urgent(batch));
     return err == SL_OK ? carry_out(store, batch, answer) : err;
 }

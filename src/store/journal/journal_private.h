@@ -35,6 +35,13 @@ typedef struct journal_shelf {
 
 typedef struct journal_space journal_space; /* space.c */
 
+/* A block of an index that a question of lookup.c has read. */
+typedef struct journal_block {
+    sl_file *file; /* NULL: none was read */
+    uint64_t offset;
+    uint8_t bytes[SL_INDEX_BLOCK_BYTES];
+} journal_block;
+
 typedef struct journal_store {
     sl_store base;
     const sl_alloc *alloc;
@@ -60,8 +67,14 @@ typedef struct journal_store {
         uint32_t stream;
         sl_event event; /* its texts stand in scratch */
     } looked_up;        /* lookup.c: the last one */
-    size_t lookup_left; /* bytes that the batch in the making may still read */
-    bool overflowed;    /* the frame in the making was announced too small */
+    struct {
+        size_t bytes_left;       /* that it may still read */
+        journal_block blocks[2]; /* of the last questions */
+        uint32_t newest;         /* of the two */
+        uint32_t stream, shelf;  /* where the last answer stood */
+        bool shelf_known;
+    } lookups;       /* lookup.c: of the batch in the making */
+    bool overflowed; /* the frame in the making was announced too small */
     bool sync_by_os;
     bool closing;
     bool is_full; /* and the problem says so */
@@ -113,7 +126,8 @@ void journal_states_write(journal_store *store); /* those that are due */
 sl_err journal_states_load(sl_store *store, const sl_loader *loader);
 
 /* lookup.c: the event of a stream at a revision, durable or not; may wait for the disk. Views are good until the next call.
- * SL_OK, SL_ERR_NOT_FOUND, SL_ERR_CORRUPT, SL_ERR_IO, SL_ERR_NOMEM. */
+ * SL_OK, SL_ERR_NOT_FOUND, SL_ERR_CORRUPT, SL_ERR_IO, SL_ERR_NOMEM, SL_ERR_TOO_LARGE: the batch has made us read enough. */
+void journal_lookup_begin(journal_store *store); /* the questions of the next batch */
 sl_err journal_lookup(journal_store *store, uint32_t stream, uint64_t revision, sl_event *ret_event);
 
 /* cursor.c */

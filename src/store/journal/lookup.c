@@ -2,7 +2,12 @@
  *
  * Asked only when an append may be a repetition or revives a stream. What was written recently is in memory or in the page
  * cache; older data is read from the disk while the caller waits (docs/decisions/0008). So the answer to the last question
- * is kept, and what one batch may make the store read is bounded: SL_LOOKUP_BYTES_MAX. */
+ * is kept, and what one batch may make the store read is bounded: SL_LOOKUP_BYTES_MAX.
+ *
+ * A repeated append asks for one revision after the other. They stand side by side, so the blocks of the index that the last
+ * question has read are kept for the next one, and its segment is looked at first: such an append costs little more than its
+ * own records, and those are within the limit because they were once one batch. */
+#include "base/cleanup.h"
 #include "store/journal/journal_private.h"
 
 enum {
@@ -15,18 +20,49 @@ typedef struct wanted {
     uint64_t revision;
     sl_str name;
     uint64_t hash;
-    uint8_t block[SL_INDEX_BLOCK_BYTES];
 } wanted;
 
+/* Files may be closed between two batches, so nothing is kept for longer than one. */
+void journal_lookup_begin(journal_store *store)
+{
+    store->lookups.bytes_left = SL_LOOKUP_BYTES_MAX;
+    store->lookups.shelf_known = false;
+    for (size_t i = 0; i < SL_COUNT_OF(store->lookups.blocks); i++)
+        store->lookups.blocks[i].file = NULL;
+}
+
+static bool may_read(journal_store *store, size_t bytes)
+{
+    if (bytes > store->lookups.bytes_left)
+        return false;
+    store->lookups.bytes_left -= bytes;
+    return true;
+}
+
+/* Over the older of the two: an answer at the border of two blocks needs both. */
 static sl_err read_block(void *ctx, sl_file *file, uint64_t offset, const uint8_t **ret_block)
 {
-    wanted *const w = ctx;
+    journal_store *const store = ((wanted *)ctx)->store;
+    journal_block *block = &store->lookups.blocks[store->lookups.newest];
+    sl_err err;
 
-    if (sizeof w->block > w->store->lookup_left)
+    for (size_t i = 0; i < SL_COUNT_OF(store->lookups.blocks); i++) {
+        if (block->file == file && block->offset == offset) {
+            *ret_block = block->bytes;
+            return SL_OK;
+        }
+        store->lookups.newest = 1 - store->lookups.newest;
+        block = &store->lookups.blocks[store->lookups.newest];
+    }
+    if (!may_read(store, sizeof block->bytes))
         return SL_ERR_TOO_LARGE;
-    w->store->lookup_left -= sizeof w->block;
-    *ret_block = w->block;
-    return file->disk->ops->read(file, offset, w->block, sizeof w->block);
+    store->lookups.newest = 1 - store->lookups.newest;
+    block = &store->lookups.blocks[store->lookups.newest];
+    err = file->disk->ops->read(file, offset, block->bytes, sizeof block->bytes);
+    block->file = err == SL_OK ? file : NULL;
+    block->offset = offset;
+    *ret_block = block->bytes;
+    return err;
 }
 
 /* Entries at or below the revision, the highest first. */
@@ -71,9 +107,8 @@ static sl_err read_record(journal_store *store, uint32_t shelf_number, uint32_t 
          round++) { /* its header, then all of it */
         if (bytes > journal_shelf_bytes(store, shelf_number) - offset)
             return SL_ERR_CORRUPT;
-        if (bytes > store->lookup_left)
+        if (!may_read(store, bytes))
             return SL_ERR_TOO_LARGE;
-        store->lookup_left -= bytes;
         sl_buf_clear(&store->scratch);
         err = sl_buf_reserve(&store->scratch, bytes);
         if (err == SL_OK)
@@ -125,13 +160,34 @@ static bool is_known(const journal_store *store, uint32_t stream, uint64_t revis
            store->looked_up.event.revision == revision;
 }
 
+/* The segment of the last answer first. That it is not there says nothing: it may stand in a newer one. */
+static sl_err look_everywhere(wanted *w, sl_event *ret_event)
+{
+    journal_store *const store = w->store;
+    sl_err err = SL_ERR_EMPTY;
+
+    if (store->lookups.shelf_known && store->lookups.stream == w->stream) {
+        err = look_in(w, store->lookups.shelf, ret_event);
+        if (err != SL_ERR_EMPTY && err != SL_ERR_NOT_FOUND)
+            return err;
+        err = SL_ERR_EMPTY;
+    }
+    for (uint32_t i = store->shelf_count; i > 0 && err == SL_ERR_EMPTY; i--) {
+        err = look_in(w, i - 1, ret_event);
+        store->lookups.shelf = i - 1;
+    }
+    store->lookups.shelf_known = err == SL_OK;
+    store->lookups.stream = w->stream;
+    return err;
+}
+
 sl_err journal_lookup(journal_store *store, uint32_t stream, uint64_t revision, sl_event *ret_event)
 {
     wanted w = { .store = store,
                  .stream = stream,
                  .revision = revision,
                  .name = sl_stream_name(sl_directory_at(&store->writer.directory, stream)) };
-    sl_err err = SL_ERR_EMPTY;
+    sl_err err;
 
     if (is_known(store, stream, revision)) {
         *ret_event = store->looked_up.event;
@@ -139,8 +195,7 @@ sl_err journal_lookup(journal_store *store, uint32_t stream, uint64_t revision, 
     }
     store->looked_up.valid = false;
     w.hash = sl_stream_hash(sl_log_store(store->log), w.name);
-    for (uint32_t i = store->shelf_count; i > 0 && err == SL_ERR_EMPTY; i--)
-        err = look_in(&w, i - 1, ret_event);
+    err = look_everywhere(&w, ret_event);
     if (err != SL_OK)
         return err == SL_ERR_EMPTY ? SL_ERR_NOT_FOUND : err;
     store->looked_up.valid = store->looked_up.in_scratch;

@@ -28,6 +28,7 @@ typedef struct page { /* what a call gives back */
     sl_event *events;
     uint32_t max, count;
     uint32_t looked_at;
+    bool gave_up; /* the filter, at the next event */
 } page;
 
 static memory_cursor *cursor_of(sl_cursor *cursor)
@@ -47,6 +48,8 @@ static sl_err page_end(const memory_cursor *cursor, const page *p, bool at_end, 
         *ret_count = p->count;
         return SL_OK;
     }
+    if (p->gave_up)
+        return SL_ERR_TOO_LARGE;
     if (at_end)
         return SL_ERR_EMPTY;
     memory_wake(cursor->store);
@@ -55,13 +58,21 @@ static sl_err page_end(const memory_cursor *cursor, const page *p, bool at_end, 
 
 /* --- everything --- */
 
-static void look_at(memory_cursor *cursor, const sl_event *event, page *p)
+/* False: the filter cannot judge it, so the cursor must not pass it. */
+static bool look_at(memory_cursor *cursor, const sl_event *event, page *p)
 {
+    const sl_filter_verdict verdict =
+        cursor->filter == NULL ? SL_FILTER_YES : sl_filter_judge(cursor->filter, event->stream, event->type);
+
+    p->gave_up = verdict == SL_FILTER_GAVE_UP;
+    if (p->gave_up)
+        return false;
     p->looked_at++;
     cursor->base.considered++;
     cursor->base.position = event->position;
-    if (cursor->filter == NULL || sl_filter_matches(cursor->filter, event->stream, event->type))
+    if (verdict == SL_FILTER_YES)
         p->events[p->count++] = *event;
+    return true;
 }
 
 static sl_err all_forwards(sl_cursor *base, sl_event *events, uint32_t max, uint32_t *ret_count)
@@ -72,10 +83,8 @@ static sl_err all_forwards(sl_cursor *base, sl_event *events, uint32_t max, uint
     size_t index = memory_events_find(store, cursor->next);
     page p = { .events = events, .max = max };
 
-    for (; index < end && page_goes_on(&p); index++) {
-        look_at(cursor, &store->events[index]->event, &p);
+    for (; index < end && page_goes_on(&p) && look_at(cursor, &store->events[index]->event, &p); index++)
         cursor->next = store->events[index]->event.position + 1;
-    }
     if (index >= end &&
         cursor->next < store->synced_end) { /* records of groups may be between it and the end */
         cursor->next = store->synced_end;
@@ -91,10 +100,8 @@ static sl_err all_backwards(sl_cursor *base, sl_event *events, uint32_t max, uin
     size_t index = memory_events_find(store, cursor->next);
     page p = { .events = events, .max = max };
 
-    for (; index > 0 && page_goes_on(&p); index--) {
-        look_at(cursor, &store->events[index - 1]->event, &p);
+    for (; index > 0 && page_goes_on(&p) && look_at(cursor, &store->events[index - 1]->event, &p); index--)
         cursor->next = store->events[index - 1]->event.position;
-    }
     if (index == 0)
         base->position = 0;
     return page_end(cursor, &p, index == 0, ret_count);
@@ -183,15 +190,15 @@ static const sl_cursor_ops cursor_ops[2][2] = {
 };
 
 /* SL_OK: it may be read, *ret_stream is it. */
-static sl_err find_stream(const memory_store *store, sl_str name, const sl_stream **ret_stream)
+static sl_err find_stream(const memory_store *store, const sl_read *read, const sl_stream **ret_stream)
 {
-    const sl_stream *const stream = sl_directory_find(&store->writer.directory, name);
+    const sl_stream *const stream = sl_directory_find(&store->writer.directory, read->stream);
     sl_stream_info info;
 
-    sl_directory_info(&store->writer.directory, name, &info);
-    if (info.state == SL_STREAM_TOMBSTONED)
+    sl_directory_info(&store->writer.directory, read->stream, &info);
+    if (info.state == SL_STREAM_TOMBSTONED && !(read->shows_end && info.revision == SL_REVISION_MAX))
         return SL_ERR_STREAM_DELETED;
-    if (info.state != SL_STREAM_LIVE)
+    if (info.state != SL_STREAM_LIVE && info.state != SL_STREAM_TOMBSTONED)
         return SL_ERR_NOT_FOUND;
     *ret_stream = stream;
     return SL_OK;
@@ -219,7 +226,7 @@ sl_err memory_read(sl_store *base, const sl_read *read, sl_cursor **ret_cursor)
     memory_store *const store = memory_of(base);
     const bool by_stream = read->stream.bytes > 0;
     const sl_stream *stream = NULL;
-    const sl_err err = by_stream ? find_stream(store, read->stream, &stream) : SL_OK;
+    const sl_err err = by_stream ? find_stream(store, read, &stream) : SL_OK;
     memory_cursor *cursor;
 
     if (err != SL_OK)

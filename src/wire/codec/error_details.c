@@ -126,3 +126,34 @@ sl_err sl_detail_bad_request(sl_str message, sl_arena *arena, sl_wire_detail *re
     packed.message = sl_packer_text(&packer, message);
     return finish(&packer, &packed.base, TYPE("BadRequest"), ret_detail);
 }
+
+/* --- read by a client --- */
+
+sl_err sl_detail_wrong_revision_decode(sl_str value, sl_arena *arena, sl_wire_revision *ret_current,
+                                       const char **ret_reason)
+{
+    EventStore__Client__WrongExpectedVersion *unpacked;
+    const sl_err err = sl_unpack(&event_store__client__wrong_expected_version__descriptor, value, arena,
+                                 &unpacked, ret_reason);
+
+    if (err != SL_OK)
+        return err;
+    *ret_current = (sl_wire_revision){ .kind = SL_WIRE_REVISION_UNSET };
+    if (unpacked->current_stream_revision_option_case == CURRENT(CURRENT_STREAM_REVISION))
+        *ret_current = (sl_wire_revision){ SL_WIRE_REVISION_NUMBER, unpacked->current_stream_revision };
+    else if (unpacked->current_stream_revision_option_case == CURRENT(CURRENT_NO_STREAM))
+        ret_current->kind = SL_WIRE_REVISION_NO_STREAM;
+    return SL_OK;
+}
+
+sl_err sl_detail_bad_request_decode(sl_str value, sl_arena *arena, sl_str *ret_message,
+                                    const char **ret_reason)
+{
+    EventStore__Client__BadRequest *unpacked;
+    const sl_err err =
+        sl_unpack(&event_store__client__bad_request__descriptor, value, arena, &unpacked, ret_reason);
+
+    if (err == SL_OK)
+        *ret_message = sl_unpacked_text(unpacked->message);
+    return err;
+}

@@ -7,6 +7,8 @@
 #include "wire/codec/serverfeatures.pb-c.h"
 #include "wire/codec/unpack.h"
 
+#include <string.h>
+
 /* --- ServerFeatures --- */
 
 typedef EventStore__Client__ServerFeatures__SupportedMethods supported_methods;
@@ -89,6 +91,53 @@ sl_err sl_cluster_info_encode(const sl_cluster_member *member, sl_arena *arena, 
     end_point.address = sl_packer_text(&packer, member->address);
     end_point.port = member->port;
     return sl_pack(&packer, &packed.base, ret_message);
+}
+
+static sl_uuid instance_of(const EventStore__Client__UUID *id)
+{
+    sl_uuid uuid = { 0 };
+
+    if (id == NULL)
+        return uuid;
+    if (id->value_case == EVENT_STORE__CLIENT__UUID__VALUE_STRUCTURED)
+        return sl_uuid_from_halves(id->structured->most_significant_bits,
+                                   id->structured->least_significant_bits);
+    if (id->value_case == EVENT_STORE__CLIENT__UUID__VALUE_STRING)
+        (void)sl_uuid_parse(id->string, strlen(id->string), &uuid); /* what is no UUID stays zero */
+    return uuid;
+}
+
+static sl_cluster_member from_member(const EventStore__Client__Gossip__MemberInfo *info)
+{
+    sl_cluster_member member = { .instance = instance_of(info->instance_id),
+                                 .now_ticks = (uint64_t)info->time_stamp,
+                                 .state = (sl_member_state)info->state,
+                                 .is_alive = info->is_alive };
+
+    if (info->http_end_point != NULL) {
+        member.address = sl_unpacked_text(info->http_end_point->address);
+        member.port = info->http_end_point->port;
+    }
+    return member;
+}
+
+sl_err sl_cluster_info_decode(sl_str message, sl_arena *arena, sl_cluster_info *ret_info,
+                              const char **ret_reason)
+{
+    EventStore__Client__Gossip__ClusterInfo *unpacked;
+    sl_cluster_member *members;
+    const sl_err err = sl_unpack(&event_store__client__gossip__cluster_info__descriptor, message, arena,
+                                 &unpacked, ret_reason);
+
+    if (err != SL_OK)
+        return err;
+    members = sl_arena_alloc_zero(arena, unpacked->n_members * sizeof *members);
+    if (members == NULL)
+        return SL_ERR_NOMEM;
+    for (size_t i = 0; i < unpacked->n_members; i++)
+        members[i] = from_member(unpacked->members[i]);
+    *ret_info = (sl_cluster_info){ .members = members, .member_count = unpacked->n_members };
+    return SL_OK;
 }
 
 /* --- Operations --- */

@@ -26,7 +26,7 @@ static answer ask(const sl_option_value *values)
         .values = values, .json = values[SL_OPT_JSON].number != 0, .out = out, .err = err
     };
 
-    a.code = sl_budget_command(&invocation);
+    a.code = sl_command_budget.run(&invocation);
     fclose(out);
     fclose(err);
     return a;

@@ -78,6 +78,11 @@ TEST(a_command_line_that_is_understood_writes_to_out_only_and_ends_with_0)
         { "sluice help journal dump", "usage: sluice journal dump FOLDER" },
         { "sluice journal verify --help", "usage: sluice journal verify FOLDER" },
         { "sluice backup -h", "usage: sluice backup FOLDER TARGET" },
+        { "sluice completion bash", "complete -F _sluice sluice\n" },
+        { "sluice manual", ".TH \"SLUICE\" 1" },
+        { "sluice manual journal dump", ".TH \"SLUICE-JOURNAL-DUMP\" 1" },
+        { "sluice budget --print-config", "[budget]\njson = no" },
+        { "sluice budget --print-config --json", "{\"command\": \"budget\", \"file\": null" },
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -103,7 +108,7 @@ TEST(a_command_line_that_is_not_understood_writes_to_err_only_and_ends_with_2)
         { "sluice version --jsno", "no option '--jsno'. Did you mean '--json'?" },
         { "sluice version now", "'now' is one word too many" },
         { "sluice VERSOIN", "no command 'VERSOIN'. Did you mean 'version'?" },
-        { "sluice serve", "'serve' is not in this version yet" },
+        { "sluice work", "'work' is not in this version yet" },
         { "sluice help parked", "'parked' is not in this version yet" },
         { "sluice nope --help", "no command 'nope'" },
         { "sluice \x1b[2J", "no command '\\x1b[2J'" },
@@ -120,6 +125,15 @@ TEST(a_command_line_that_is_not_understood_writes_to_err_only_and_ends_with_2)
         { "sluice journal verify --count 3 x", "no option '--count'" },
         { "sluice backup x", "'backup' needs FOLDER TARGET behind it" },
         { "sluice scavenge x --dead-share 101", "--dead-share must be 0 to 100" },
+        { "sluice completion", "'completion' needs bash|zsh|fish behind it" },
+        { "sluice completion tcsh",
+          "'completion': the word behind it must be bash, zsh or fish, not 'tcsh'." },
+        { "sluice manual journal", "'journal' needs one of these words behind it" },
+        { "sluice manual nope", "no command 'nope'" },
+        { "sluice manual journal nope", "no command 'journal nope'" },
+        { "sluice manual budget more", "'more' is one word too many" },
+        { "sluice manual budget --into x", "--into writes all pages" },
+        { "sluice version --config x", "no option '--config'" },
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -129,6 +143,16 @@ TEST(a_command_line_that_is_not_understood_writes_to_err_only_and_ends_with_2)
         EXPECT(strstr(r.err, cases[i].part) != NULL);
         end(&r);
     }
+}
+
+TEST(a_configuration_that_is_not_there_is_a_failure_and_nothing_is_done)
+{
+    run r = run_line("sluice budget --config /nonexistent/x.ini");
+
+    EXPECT_EQ(r.code, SL_EXIT_FAILED);
+    EXPECT_STR(r.out, "");
+    EXPECT_STR(r.err, "sluice: /nonexistent/x.ini: the file cannot be read: No such file or directory.\n");
+    end(&r);
 }
 
 TEST(a_wrong_variable_does_not_keep_anybody_from_the_help)
@@ -171,26 +195,25 @@ TEST(a_mistake_is_told_to_programs_as_well_when_json_was_asked_for)
     }
 }
 
+static void expect_narrow(const char *line_text)
+{
+    run r = run_line(line_text);
+
+    EXPECT_EQ(r.code, SL_EXIT_OK);
+    for (const char *line = r.out; *line != '\0'; line += strcspn(line, "\n") + 1)
+        EXPECT(strcspn(line, "\n") <= 80);
+    end(&r);
+}
+
 TEST(no_line_of_any_help_is_longer_than_80_columns)
 {
-    static const char *const lines[] = {
-        "sluice help",
-        "sluice help help",
-        "sluice help budget",
-        "sluice help version",
-        "sluice help journal",
-        "sluice help journal verify",
-        "sluice help journal dump",
-        "sluice help journal stats",
-        "sluice help backup",
-        "sluice help scavenge",
-    };
+    char line[64];
 
-    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-        run r = run_line(lines[i]);
-        for (const char *line = r.out; *line != '\0'; line += strcspn(line, "\n") + 1)
-            EXPECT(strcspn(line, "\n") <= 80);
-        end(&r);
+    expect_narrow("sluice help");
+    expect_narrow("sluice help journal");
+    for (size_t i = 0; i < sl_command_count; i++) {
+        snprintf(line, sizeof line, "sluice help %s", sl_commands[i]->name);
+        expect_narrow(line);
     }
 }
 

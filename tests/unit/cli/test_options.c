@@ -17,7 +17,11 @@ enum {
     NAME,
     COUNT,
     GRACE,
+    SYNC,
+    GROUP,
+    ONCE,
     FOREIGN,
+    FOREIGN_NAME,
     ROW_COUNT
 };
 
@@ -55,11 +59,31 @@ static const sl_option rows[ROW_COUNT] = {
                 .max = UINT64_C(60000000000),
                 .commands = MINE,
                 .help = "how long" },
+    [SYNC] = { .name = "sync",
+               .kind = SL_OPTION_CHOICE,
+               .argument = "WHEN",
+               .choices = "always|often|never",
+               .default_text = "often",
+               .environment = "T_SYNC",
+               .commands = MINE,
+               .help = "when" },
+    [GROUP] = { .name = "group",
+                .letter = 'G',
+                .kind = SL_OPTION_NUMBER,
+                .argument = "N",
+                .repeats = true,
+                .environment = "T_GROUP",
+                .min = 1,
+                .max = 9,
+                .commands = MINE,
+                .help = "which" },
+    [ONCE] = { .name = "once", .kind = SL_OPTION_FLAG, .commands = MINE, .help = "only here" },
     [FOREIGN] = { .name = "foreign",
                   .letter = 'x',
                   .kind = SL_OPTION_FLAG,
                   .commands = OTHER,
                   .help = "of another command" },
+    [FOREIGN_NAME] = { .name = "name", .kind = SL_OPTION_FLAG, .commands = OTHER, .help = "the same name" },
 };
 static const sl_option_table mine = { .rows = rows, .row_count = ROW_COUNT, .command = MINE };
 
@@ -77,9 +101,9 @@ enum {
 typedef struct reading {
     char line[128];
     char *words[WORDS_MAX];
-    size_t word_count, plain_count;
+    size_t word_count;
     sl_option_value values[ROW_COUNT];
-    sl_complaint complaint;
+    sl_option_reading to;
     sl_err err;
 } reading;
 
@@ -93,10 +117,14 @@ static void split_line(reading *r, const char *line)
 /* Reads a command line that is written with single blanks. */
 static void read_line(reading *r, const char *line)
 {
-    *r = (reading){ .plain_count = 99 };
+    *r = (reading){ 0 };
     split_line(r, line);
-    r->err = sl_options_read(&mine, fake_environment, r->words, r->word_count, r->values, &r->plain_count,
-                             &r->complaint);
+    r->to = (sl_option_reading){ .table = &mine,
+                                 .environment = fake_environment,
+                                 .words = r->words,
+                                 .word_count = r->word_count,
+                                 .values = r->values };
+    r->err = sl_options_read(&r->to);
 }
 
 static void set_variable(const char *name, const char *text)
@@ -112,7 +140,7 @@ TEST(options_not_given_have_their_default_or_are_unset)
     set_variable(NULL, NULL);
     read_line(&r, "");
     EXPECT_OK(r.err);
-    EXPECT_EQ(r.plain_count, 0);
+    EXPECT_EQ(r.to.plain_count, 0);
     EXPECT_EQ(r.values[COUNT].number, 7);
     EXPECT_EQ(r.values[COUNT].source, SL_OPTION_FROM_DEFAULT);
     EXPECT_EQ(r.values[GRACE].number, UINT64_C(30000000000));
@@ -143,7 +171,7 @@ TEST(options_may_stand_between_plain_words_and_end_with_two_dashes)
     set_variable(NULL, NULL);
     read_line(&r, "one -q two - -- --count -q");
     EXPECT_OK(r.err);
-    EXPECT_EQ(r.plain_count, 5);
+    EXPECT_EQ(r.to.plain_count, 5);
     EXPECT_STR(r.words[0], "one");
     EXPECT_STR(r.words[1], "two");
     EXPECT_STR(r.words[2], "-");
@@ -194,12 +222,18 @@ TEST(options_that_are_wrong_are_answered_with_a_sentence)
         { "--count", "--count needs a value behind it." },
         { "--count --quiet", "--count needs a value behind it." },
         { "--count -q", "--count needs a value behind it." },
-        { "--count -", "--count needs a value behind it." },
+        { "--count -", "--count needs a whole number, not '-'." },
         { "--count -3", "--count needs a whole number, not '-3'." },
         { "--grace -5s", "--grace needs a duration with its unit, such as 30s or 250ms, not '-5s'." },
         { "-c \x1b[31m", "--count needs a whole number, not '\\x1b[31m'." },
         { "--\x07", "there is no option '--\\x07'." },
-        { "--quiet=1", "--quiet takes no value." },
+        { "--once=1", "--once takes no value." },
+        { "--quiet=maybe", "--quiet needs 1, true, yes, 0, false or no, not 'maybe'." },
+        { "--sync sometimes", "--sync must be always, often or never, not 'sometimes'." },
+        { "--sync=", "--sync must be always, often or never, not ''." },
+        { "--sync of", "--sync must be always, often or never, not 'of'." },
+        { "--sync often|never", "--sync must be always, often or never, not 'often|never'." },
+        { "-G 3 -G 0", "--group must be 1 to 9, not '0'." },
         { "-qc", "--quiet takes no value." },
         { "-c three", "--count needs a whole number, not 'three'." },
         { "--count=", "--count needs a whole number, not ''." },
@@ -214,8 +248,7 @@ TEST(options_that_are_wrong_are_answered_with_a_sentence)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         read_line(&r, cases[i].line);
         EXPECT_ERR(r.err, SL_ERR_INVALID);
-        EXPECT_STR(r.complaint.text, cases[i].complaint);
-        EXPECT_EQ(r.plain_count, 99);
+        EXPECT_STR(r.to.complaint.text, cases[i].complaint);
     }
 }
 
@@ -242,7 +275,7 @@ TEST(options_name_the_variable_that_is_wrong)
     set_variable("T_COUNT", "many");
     read_line(&r, "");
     EXPECT_ERR(r.err, SL_ERR_INVALID);
-    EXPECT_STR(r.complaint.text, "T_COUNT needs a whole number, not 'many'.");
+    EXPECT_STR(r.to.complaint.text, "T_COUNT needs a whole number, not 'many'.");
     read_line(&r, "-c 3");
     EXPECT_OK(r.err);
 }
@@ -267,7 +300,7 @@ TEST(options_that_are_flags_take_plain_words_from_the_environment)
         if (r.err == SL_OK)
             EXPECT_EQ(r.values[QUIET].number, cases[i].number);
         else
-            EXPECT(strstr(r.complaint.text, "T_QUIET needs 1, true, yes, 0, false or no, not '") != NULL);
+            EXPECT(strstr(r.to.complaint.text, "T_QUIET needs 1, true, yes, 0, false or no, not '") != NULL);
         EXPECT_EQ(sl_options_asks_for(&rows[QUIET], fake_environment, r.words, r.word_count),
                   cases[i].number != 0);
     }
@@ -279,9 +312,10 @@ TEST(options_can_be_asked_for_in_a_line_that_is_wrong)
         const char *line;
         bool asks;
     } cases[] = {
-        { "--nope --quiet", true }, { "--count -q", true }, { "--nope", false },
-        { "-- --quiet", false },    { "--quiet=1", false }, { "quiet", false },
-        { "-- -q", false },         { "--quietly", false }, { "x y -q z", true },
+        { "--nope --quiet", true }, { "--count -q", true },     { "--nope", false },
+        { "-- --quiet", false },    { "--quiet=1", true },      { "quiet", false },
+        { "--quiet=no -q", false }, { "--quiet=maybe", false }, { "-- -q", false },
+        { "--quietly", false },     { "x y -q z", true },
     };
     reading r;
 
@@ -302,11 +336,112 @@ TEST(options_help_is_made_from_the_rows)
     EXPECT(out != NULL);
     sl_options_help(&mine, out);
     fclose(out);
-    EXPECT_STR(text, "  -q, --quiet       say less ($T_QUIET: 1, true, yes, 0, false or no)\n"
+    EXPECT_STR(text, "  -q, --quiet       say less ($T_QUIET)\n"
                      "      --name NAME   who it is ($T_NAME)\n"
                      "  -c, --count N     how many; 2 to 9 [7] ($T_COUNT)\n"
-                     "  -g, --grace TIME  how long; 1s to 1m [30s]\n");
+                     "  -g, --grace TIME  how long; 1s to 1m [30s]\n"
+                     "      --sync WHEN   when; always, often or never [often] ($T_SYNC)\n"
+                     "  -G, --group N     which; 1 to 9; may be given several times ($T_GROUP)\n"
+                     "      --once        only here\n");
     free(text);
+}
+
+TEST(options_of_a_choice_are_their_place_in_the_list)
+{
+    static const struct {
+        const char *line;
+        uint64_t place;
+    } cases[] = { { "", 1 }, { "--sync always", 0 }, { "--sync=often", 1 }, { "--sync never", 2 } };
+    reading r;
+
+    set_variable(NULL, NULL);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        read_line(&r, cases[i].line);
+        EXPECT_OK(r.err);
+        EXPECT_EQ(r.values[SYNC].number, cases[i].place);
+    }
+}
+
+TEST(options_that_repeat_keep_all_their_values_in_order)
+{
+    static const uint64_t wanted[] = { 5, 3, 5 };
+    const sl_option_repeat *each;
+    reading r;
+
+    set_variable("T_GROUP", "9"); /* weaker: it must not be among them */
+    read_line(&r, "-G5 -q --group=3 x --group 5");
+    EXPECT_OK(r.err);
+    each = r.values[GROUP].all;
+    for (size_t i = 0; i < 3; i++, each = each->next) {
+        EXPECT(each != NULL);
+        EXPECT_EQ(each->number, wanted[i]);
+    }
+    EXPECT(each == NULL);
+    EXPECT_EQ(r.values[GROUP].number, 5);
+    EXPECT(r.values[QUIET].all == NULL);
+    read_line(&r, "");
+    EXPECT_EQ(r.values[GROUP].all->number, 9);
+    EXPECT(r.values[GROUP].all->next == NULL);
+}
+
+TEST(options_that_repeat_end_with_a_sentence_before_memory_does)
+{
+    char word[] = "-G1";
+    char *words[SL_OPTION_REPEATS_MAX + 1];
+    sl_option_value values[ROW_COUNT];
+    sl_option_reading to = {
+        .table = &mine, .environment = fake_environment, .words = words, .values = values
+    };
+
+    set_variable(NULL, NULL);
+    for (size_t i = 0; i < SL_OPTION_REPEATS_MAX + 1; i++)
+        words[i] = word;
+    to.word_count = SL_OPTION_REPEATS_MAX;
+    EXPECT_OK(sl_options_read(&to));
+    to.word_count = SL_OPTION_REPEATS_MAX + 1;
+    EXPECT_ERR(sl_options_read(&to), SL_ERR_INVALID);
+    EXPECT_STR(to.complaint.text, "--group: more than 256 repeated values are too many.");
+}
+
+TEST(options_that_are_flags_can_be_switched_off_where_something_weaker_has_switched_them_on)
+{
+    reading r;
+
+    set_variable("T_QUIET", "yes");
+    read_line(&r, "--quiet=no");
+    EXPECT_OK(r.err);
+    EXPECT_EQ(r.values[QUIET].number, 0);
+    EXPECT_EQ(r.values[QUIET].source, SL_OPTION_FROM_COMMAND_LINE);
+    read_line(&r, "--quiet=no -q");
+    EXPECT_EQ(r.values[QUIET].number, 1);
+    EXPECT(!sl_options_asks_for(&rows[QUIET], fake_environment, (char *[]){ (char[]){ "--quiet=no" } }, 1));
+}
+
+TEST(options_of_the_same_name_are_of_different_kinds_for_different_commands)
+{
+    const sl_option_table other = { .rows = rows, .row_count = ROW_COUNT, .command = OTHER };
+    char word[] = "--name";
+    char *words[] = { word };
+    sl_option_value values[ROW_COUNT];
+    sl_option_reading to = {
+        .table = &other, .environment = fake_environment, .words = words, .word_count = 1, .values = values
+    };
+
+    set_variable(NULL, NULL);
+    EXPECT_OK(sl_options_read(&to));
+    EXPECT_EQ(values[FOREIGN_NAME].number, 1);
+    EXPECT_EQ(values[NAME].source, SL_OPTION_UNSET);
+}
+
+static void expect_variable(const sl_option *row)
+{
+    char wanted[64] = "SLUICE_";
+    size_t bytes = strlen(wanted);
+
+    for (const char *c = row->name; *c != '\0'; c++)
+        wanted[bytes++] = *c == '-' ? '_' : (char)(*c - 'a' + 'A');
+    wanted[bytes] = '\0';
+    EXPECT_STR(row->environment, wanted); /* the same name everywhere */
 }
 
 /* The table that is shipped: what the reader relies on, for every row that is ever added. */
@@ -317,7 +452,12 @@ TEST(options_of_sluice_are_complete_and_unambiguous)
         EXPECT(row->name != NULL && row->help != NULL && row->commands != 0);
         EXPECT((row->kind == SL_OPTION_FLAG) == (row->argument == NULL));
         EXPECT(row->min <= row->max);
-        EXPECT(row->kind == SL_OPTION_FLAG || row->max > 0);
+        EXPECT(row->kind == SL_OPTION_FLAG || row->kind == SL_OPTION_CHOICE || row->max > 0);
+        EXPECT((row->kind == SL_OPTION_CHOICE) == (row->choices != NULL));
+        EXPECT(!row->repeats || row->kind != SL_OPTION_FLAG);
+        EXPECT(strlen(row->name) < SL_OPTION_LABEL_BYTES / 2);
+        if (row->environment != NULL)
+            expect_variable(row);
         for (size_t j = 0; j < i; j++) {
             const bool together = (row->commands & sl_options[j].commands) != 0;
             EXPECT(!together || strcmp(row->name, sl_options[j].name) != 0);

@@ -4,10 +4,13 @@
 #include "base/support.h"
 #include "certificate.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <openssl/ssl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define MIB (UINT32_C(1024) * 1024)
@@ -161,6 +164,34 @@ TEST(a_stranger_is_not_trusted_unless_everybody_is)
     finish(&r, &p);
 }
 
+/* A pipe that nobody writes to would stop the server at its next SIGHUP: reading it never ends. */
+TEST(certificates_that_are_no_files_are_refused_at_once)
+{
+    static rig r;
+    papers p;
+    char text[256];
+    sl_text problem;
+
+    start(&r, &p, "localhost", HOUR_S);
+    for (int i = 0; i < 4; i++) {
+        const char *const file = i % 2 == 0 ? p.certificate : p.key;
+
+        papers_renew(&p, "localhost", HOUR_S);
+        EXPECT_EQ(unlink(file), 0);
+        EXPECT_EQ(i < 2 ? mkfifo(file, 0600) : mkdir(file, 0700), 0);
+        sl_text_init(&problem, text, sizeof text);
+        EXPECT_ERR(sl_tls_reload(r.server_tls, &problem), SL_ERR_INVALID);
+        EXPECT(strstr(text, file) != NULL && strstr(text, "it is no regular file") != NULL);
+        EXPECT_EQ(remove(file), 0);
+    }
+    papers_renew(&p, "localhost", HOUR_S);
+    EXPECT_EQ(truncate(p.certificate, 2 * 1024 * 1024), 0); /* all of it would be read, in the loop */
+    sl_text_init(&problem, text, sizeof text);
+    EXPECT_ERR(sl_tls_reload(r.server_tls, &problem), SL_ERR_INVALID);
+    EXPECT(strstr(text, "it is larger than 1 MiB") != NULL);
+    finish(&r, &p);
+}
+
 TEST(a_reload_is_for_new_connections_and_a_bad_file_keeps_the_old_certificate)
 {
     static rig r;
@@ -276,7 +307,8 @@ TEST(garbage_instead_of_a_handshake_is_refused)
     finish(&r, &p);
 }
 
-TEST(handshakes_are_limited_in_number)
+/* Silent connections, with or without a first byte, must not keep anybody out by being there first. */
+TEST(the_oldest_unfinished_handshake_makes_room_for_a_newcomer)
 {
     static rig r;
     papers p;
@@ -290,17 +322,23 @@ TEST(handshakes_are_limited_in_number)
         fds[i] = raw_connect(sl_listener_port(r.listener));
     UNTIL(&r, r.counters.ended[SL_NET_END_HANDSHAKES_FULL] == 1);
     EXPECT_EQ(sl_listener_connection_count(r.listener), 2);
-    close(fds[0]); /* makes room */
-    UNTIL(&r, r.counters.ended[SL_NET_END_HANDSHAKE_FAILED] == 1);
+    EXPECT(recv(fds[0], &(char){ 0 }, 1, 0) <= 0); /* the oldest, and nobody else */
+    EXPECT(recv(fds[1], &(char){ 0 }, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
     trust(&r, &(sl_tls_client_options){ .unverified = true });
-    for (int i = 0; i < 5; i++) { /* handshakes that are done do not count */
+    for (int i = 0; i < 5;
+         i++) { /* the first goes instead of the second; handshakes that are done do not count */
         end client = { 0 };
         net_rig_connect(&r, &client);
         UNTIL(&r, client.is_open);
+        UNTIL(&r, r.server_count == (uint32_t)i + 1);
         sl_socket_reset(client.socket);
     }
-    close(fds[1]);
+    EXPECT_EQ(r.counters.ended[SL_NET_END_HANDSHAKES_FULL], 2);
+    EXPECT(recv(fds[2], &(char){ 0 }, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
     close(fds[2]);
+    UNTIL(&r, r.counters.ended[SL_NET_END_HANDSHAKE_FAILED] == 1);
+    close(fds[0]);
+    close(fds[1]);
     finish(&r, &p);
 }
 

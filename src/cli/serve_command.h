@@ -1,0 +1,13 @@
+/* cli/serve_command.h — `sluice serve`: options to settings, the log to the error output, the ready line to the output. */
+#ifndef SL_CLI_SERVE_COMMAND_H
+#define SL_CLI_SERVE_COMMAND_H
+
+#include "cli/commands.h"
+#include "server/settings.h"
+
+/* The settings as the options say; texts stay those of the values. is_terminal: where the log goes. */
+sl_server_settings sl_serve_settings(const sl_option_value *values, bool is_terminal);
+
+extern const sl_command sl_command_serve;
+
+#endif

@@ -1,0 +1,172 @@
+/* server/admin_http.c — libmicrohttpd without a thread of its own.
+ *
+ * It brings an epoll descriptor, which the loop watches, and a time at which it wants to be called again. After each call the
+ * time may be another, so it is asked for then. What a peer can make grow is bounded: connections, connections of one address,
+ * memory and time of each. */
+#include "server/admin.h"
+
+#include <microhttpd.h>
+
+enum {
+    CONNECTIONS_MAX = 128,
+    CONNECTIONS_PER_IP_MAX = 64,  /* behind a proxy, or on loopback, all come from one address */
+    CONNECTION_BYTES = 32 * 1024, /* the request line and all headers fit in here or are refused */
+    TIMEOUT_SECONDS = 15,
+    BACKLOG = 128
+};
+
+struct sl_admin {
+    sl_server *server;
+    struct MHD_Daemon *daemon;
+    sl_watch *watch;
+    sl_timer timer;
+    uint16_t port;
+};
+
+uint16_t sl_admin_port(const sl_admin *admin)
+{
+    return admin->port;
+}
+
+/* --- one request --- */
+
+static struct MHD_Response *make_response(const sl_admin_answer *answer)
+{
+    /* The library takes a pointer that is not const and copies from it. */
+    struct MHD_Response *const response = MHD_create_response_from_buffer(
+        answer->body.bytes, sl_buf_data(&answer->body), MHD_RESPMEM_MUST_COPY);
+
+    if (response == NULL)
+        return NULL;
+    (void)MHD_add_response_header(response, "Content-Type", answer->content_type);
+    (void)MHD_add_response_header(response, "Cache-Control", "no-store");
+    (void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    if (answer->allow != NULL)
+        (void)MHD_add_response_header(response, "Allow", answer->allow);
+    return response;
+}
+
+static enum MHD_Result answer_request(sl_admin *admin, struct MHD_Connection *connection,
+                                      const sl_admin_question *question)
+{
+    sl_admin_answer answer = { 0 };
+    struct MHD_Response *response;
+    enum MHD_Result result = MHD_NO; /* closes the connection */
+
+    sl_buf_init(&answer.body, admin->server->alloc, SL_ADMIN_BODY_BYTES_MAX);
+    sl_admin_ask(admin->server, question, &answer);
+    response = make_response(&answer);
+    if (response != NULL) {
+        result = MHD_queue_response(connection, answer.status, response);
+        MHD_destroy_response(response);
+    }
+    sl_buf_done(&answer.body);
+    return result;
+}
+
+/* Comes once when the headers are there and again when the request has ended. Who is answered the second time may keep his
+ * connection; who sends a body, which no page takes, is answered at once and loses it. */
+static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, const char *path,
+                                  const char *method, const char *version, const char *upload,
+                                  size_t *upload_bytes, void **state)
+{
+    static char seen;
+    const bool has_body =
+        MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Content-Length") != NULL ||
+        MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Transfer-Encoding") != NULL;
+    const sl_admin_question question = {
+        .method = method,
+        .path = path,
+        .host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host"),
+    };
+
+    (void)version;
+    (void)upload;
+    (void)upload_bytes;
+    if (*state == NULL && !has_body) {
+        *state = &seen;
+        return MHD_YES;
+    }
+    return answer_request(ctx, connection, &question);
+}
+
+/* --- on the loop --- */
+
+static void arm(sl_admin *admin)
+{
+    unsigned MHD_LONG_LONG milliseconds;
+
+    if (MHD_get_timeout(admin->daemon, &milliseconds) == MHD_YES)
+        sl_timer_set(&admin->timer,
+                     sl_loop_now_ns(admin->server->loop) + (uint64_t)milliseconds * UINT64_C(1000000));
+    else
+        sl_timer_stop(&admin->timer);
+}
+
+static void run(void *ctx)
+{
+    sl_admin *const admin = ctx;
+
+    (void)MHD_run(admin->daemon);
+    arm(admin);
+}
+
+static struct MHD_Daemon *start_daemon(sl_admin *admin, int fd)
+{
+    return MHD_start_daemon(
+        MHD_USE_EPOLL, admin->port, NULL, NULL, on_request, admin, MHD_OPTION_LISTEN_SOCKET, fd,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+        (unsigned)CONNECTIONS_PER_IP_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_SECONDS, MHD_OPTION_END);
+}
+
+static sl_err start(sl_admin *admin, int fd)
+{
+    const union MHD_DaemonInfo *info;
+
+    sl_timer_init(&admin->timer, admin->server->loop, run, admin);
+    admin->daemon = start_daemon(admin, fd);
+    if (admin->daemon == NULL)
+        return SL_ERR_NOMEM;
+    info = MHD_get_daemon_info(admin->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+    return info == NULL ? SL_ERR_IO
+                        : sl_watch_new(admin->server->loop, info->epoll_fd, run, admin, &admin->watch);
+}
+
+sl_err sl_admin_new(sl_server *server, sl_text *problem, sl_admin **ret_admin)
+{
+    sl_net_limits limits = sl_net_limits_default;
+    const sl_listen_options options = { .host = sl_str_from(server->settings->admin_host),
+                                        .port = server->settings->admin_port,
+                                        .limits = &limits };
+    sl_admin *const admin = sl_alloc_take(server->alloc, sizeof *admin);
+    sl_err err;
+    int fd;
+
+    limits.backlog = BACKLOG;
+    if (admin == NULL)
+        return SL_ERR_NOMEM;
+    *admin = (sl_admin){ .server = server };
+    err = sl_listen_open(&options, problem, &fd, &admin->port);
+    if (err == SL_OK) {
+        err = start(admin, fd);
+        sl_text_add(problem, err == SL_OK ? "" : sl_err_text(err));
+    }
+    if (err == SL_OK)
+        *ret_admin = admin;
+    else
+        sl_admin_free(admin);
+    return err;
+}
+
+void sl_admin_free(sl_admin *admin)
+{
+    if (admin == NULL)
+        return;
+    sl_watch_free(admin->watch);
+    if (admin->daemon != NULL) {
+        sl_timer_stop(&admin->timer);
+        MHD_stop_daemon(admin->daemon); /* closes the descriptor that listens */
+    }
+    sl_alloc_give(admin->server->alloc, admin, sizeof *admin);
+}

@@ -1,0 +1,95 @@
+"""What the tests of commands that talk to a server share: a server for each class, and ways to run a command against it."""
+import contextlib
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import tempfile
+import unittest
+import uuid
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+BUILD = pathlib.Path(os.environ.get("SLUICE_BUILD", ROOT / "build"))
+SLUICE = BUILD / "sluice"
+OK, FAILED, USAGE = 0, 1, 2
+WAIT_S = 60
+
+
+def clean_environment(**more):
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("SLUICE_")}
+    return {**kept, **more}
+
+
+class Server:
+    """A running `sluice serve`; its log goes to a file, which nobody has to read."""
+
+    def __init__(self, folder, *words, port=0):
+        self.folder = folder
+        self.log = open(f"{folder}.log", "a", encoding="utf-8")
+        self.process = subprocess.Popen([SLUICE, "serve", "--data", folder, "--port", str(port), "--admin-port", "0", *words],
+                                        env=clean_environment(), stdout=subprocess.PIPE, stderr=self.log, text=True)
+        line = self.process.stdout.readline()
+        self.grpc = re.search(r"grpc=(\S+)", line)[1]
+        self.port = int(self.grpc.rsplit(":", 1)[1])
+
+    def end(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+        code = self.process.wait(timeout=WAIT_S)
+        self.process.stdout.close()
+        self.log.close()
+        return code
+
+
+class Case(unittest.TestCase):
+    """Has a server, and streams that no other test uses."""
+    words = ()
+
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory()
+        cls.server = Server(os.path.join(cls.temporary.name, "data"), *cls.words)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.end()
+        cls.temporary.cleanup()
+
+    def setUp(self):
+        self.stream = f"{self._testMethodName}-{uuid.uuid4().hex[:8]}"
+
+    def run_sluice(self, *words, server=None, stdin="", code=OK, **environment):
+        environment = {"SLUICE_SERVER": server or self.server.grpc, **environment}
+        result = subprocess.run([SLUICE, *map(str, words)], env=clean_environment(**environment), capture_output=True,
+                                input=stdin.encode() if isinstance(stdin, str) else stdin, timeout=WAIT_S)
+        self.assertEqual(result.returncode, code, (words, result.stdout[-500:], result.stderr[-500:]))
+        return result
+
+    def out(self, *words, **options):
+        return self.run_sluice(*words, **options).stdout.decode()
+
+    def complaint(self, *words, code=FAILED, **options):
+        return self.run_sluice(*words, code=code, **options).stderr.decode()
+
+    def json(self, *words, **options):
+        return [json.loads(line) for line in self.out(*words, "--json", **options).splitlines()]
+
+    def append(self, data="{}", stream=None, **options):
+        return self.json("append", stream or self.stream, "--type", "t", "--data", data, **options)[0]
+
+    def start(self, *words, server=None, stdin=subprocess.DEVNULL, **environment):
+        environment = {"SLUICE_SERVER": server or self.server.grpc, **environment}
+        process = subprocess.Popen([SLUICE, *map(str, words)], env=clean_environment(**environment), stdin=stdin,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1)
+        self.addCleanup(self.stop, process)
+        return process
+
+    @staticmethod
+    def stop(process):
+        if process.poll() is None:
+            process.kill()
+        process.wait(timeout=WAIT_S)
+        for stream in (process.stdin, process.stdout, process.stderr):
+            with contextlib.suppress(BrokenPipeError, AttributeError):
+                stream.close()
