@@ -122,6 +122,15 @@ static uint64_t event_count(const info *i)
     return i->last.revision - i->first.revision + 1;
 }
 
+static void print_count(FILE *out, const info *i)
+{
+    if (event_count(i) == 1)
+        fprintf(out, ": 1 event, revision %" PRIu64, i->last.revision);
+    else
+        fprintf(out, ": %" PRIu64 " events, revisions %" PRIu64 " to %" PRIu64, event_count(i),
+                i->first.revision, i->last.revision);
+}
+
 static void print_info_json(const sl_invocation *invocation, const info *i, sl_str stream)
 {
     sl_event_printer printer;
@@ -159,9 +168,8 @@ static void print_info(const sl_invocation *invocation, const info *i, sl_str st
     if (i->last.has_event) {
         sl_text_init(&time, time_buffer, sizeof time_buffer);
         sl_text_add_time(&time, i->last.created_ticks * SL_WIRE_TICK_NS);
-        fprintf(out,
-                ": %" PRIu64 " events, revisions %" PRIu64 " to %" PRIu64 "\nlast event: ", event_count(i),
-                i->first.revision, i->last.revision);
+        print_count(out, i);
+        fputs("\nlast event: ", out);
         sl_print_safe(out, i->last.type, SIZE_MAX);
         fprintf(out, ", %s, position %" PRIu64 "\n", time_buffer, i->last.position);
     } else {

@@ -32,7 +32,8 @@ typedef struct sl_client_answer {
 } sl_client_answer;
 
 /* Connects when the client is idle. SL_OK: the call is over, and *ret_answer says how, whatever it is; it is to be ended with
- * sl_client_answer_done(). Otherwise nothing was sent:
+ * sl_client_answer_done(). Otherwise there was no call, or it was cancelled at the message that could not be sent, and the server
+ * may have seen those before it:
  *   SL_ERR_INVALID    a host that cannot be one
  *   SL_ERR_DRAINING   the connection is ending
  *   SL_ERR_FULL       too many calls are open
@@ -44,7 +45,7 @@ sl_err sl_client_ask(sl_client *client, const sl_client_question *question, sl_c
 void sl_client_answer_done(sl_client_answer *answer);
 
 /* The trailer "exception", by which KurrentDB names an error, or any other; empty when there is none. Good as long as
- * the answer. */
+ * the answer. For programs; what commands say about errors is in cli/client_errors.c. */
 sl_str sl_client_answer_trailer(const sl_client_answer *answer, sl_str key);
 
 /* Turns the loop until one of them is true; either may be NULL. */

@@ -9,7 +9,9 @@
  *
  * Callbacks come from the loop, and from within sl_client_call_cancel(), sl_client_call_resume() and sl_client_free(). In a
  * callback everything here may be called except sl_client_free() and sl_client_connect(), the latter being allowed in on_end
- * of the client. One thread: that of the loop. */
+ * of the client. One thread: that of the loop.
+ *
+ * Shutdown, is_open, pause and resume are for programs that keep a client for days, as a worker does: commands ask, and end. */
 #ifndef SL_CLIENT_CLIENT_H
 #define SL_CLIENT_CLIENT_H
 

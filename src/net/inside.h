@@ -63,6 +63,7 @@ struct sl_loop {
     uint64_t now_ns, wall_ns, alarm_ns;
     sl_pairing timers;
     sl_list receivers, senders; /* sockets with something to do although no descriptor says so */
+    sl_list unanswered;         /* those that received in this turn and have sent nothing since */
     sl_list sockets;            /* all that are not GONE */
 
     /* Shared by all connections; see the second rule above. */
@@ -91,6 +92,7 @@ struct sl_socket {
     sl_loop *loop;
     sl_list node;                       /* in loop->sockets */
     sl_list receiver_node, sender_node; /* in loop->receivers and ->senders */
+    sl_list unanswered_node;            /* in loop->unanswered */
     uv_poll_t poll;
     uv_idle_t grave; /* never active: its close callback frees the socket, also when there is no poll yet */
     uint32_t handles_open;
@@ -127,6 +129,7 @@ struct sl_socket {
     sl_buf unsent;
     size_t linger_bytes;
     bool paused, hangup_seen, peer_ended, send_broken;
+    bool quickack_refused;            /* by the system: it is not asked again */
     bool ending_output, output_ended; /* sl_socket_end_output(): wanted, done */
 };
 
@@ -193,6 +196,7 @@ void sl_receive_ready(sl_socket *socket);
 void sl_receive_held(sl_socket *socket);
 void sl_receive_give(sl_socket *socket, const uint8_t *data, size_t bytes);
 void sl_receive_end(sl_socket *socket);
+void sl_receive_acknowledge(sl_socket *socket); /* what came, when the turn has sent no answer */
 
 /* send.c */
 void sl_send_pump(sl_socket *socket);

@@ -144,6 +144,7 @@ static void after_wait(uv_check_t *check)
     if (loop->handler.on_turn_end != NULL)
         loop->handler.on_turn_end(loop->ctx);
     each_once(loop, &loop->senders, sl_send_pump, offsetof(sl_socket, sender_node));
+    each_once(loop, &loop->unanswered, sl_receive_acknowledge, offsetof(sl_socket, unanswered_node));
     sl_loop_set_alarm(loop); /* before libuv looks at its timers, or it would ring for what has fired */
     if (loop->stopping)
         uv_stop(&loop->uv);
@@ -223,6 +224,7 @@ static void set_up(sl_loop *loop)
     sl_pairing_init(&loop->timers, sl_timer_before);
     sl_list_init(&loop->receivers);
     sl_list_init(&loop->senders);
+    sl_list_init(&loop->unanswered);
     sl_list_init(&loop->sockets);
 }
 

@@ -1,8 +1,15 @@
-/* net/receive.c — from the system to the owner, through one buffer that all connections share. */
+/* net/receive.c — from the system to the owner, through one buffer that all connections share.
+ *
+ * Acknowledgements. The system likes to acknowledge what came together with the answer, and waits up to 40 ms for one. A client that
+ * has not switched Nagle's algorithm off (hyper, and with it the bridge of an official client) holds its next bytes back until
+ * then: it has written the headers of a call, we wait for the message, and both wait for the system. So when a turn has received
+ * something and sends nothing back, the acknowledgement is asked for. When it does send, the answer carries it, and the system call
+ * is saved. The system forgets the wish with the next answer, so it is said each time. */
 #include "net/inside.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <netinet/tcp.h>
 
 void sl_receive_give(sl_socket *socket, const uint8_t *data, size_t bytes)
 {
@@ -52,8 +59,23 @@ static void drop(sl_socket *socket, size_t bytes)
         sl_socket_vanish(socket, SL_NET_END_CLOSED);
 }
 
+/* Only Linux knows this, and only for TCP. Who does not know it acknowledges as it likes: that costs time and nothing else. */
+void sl_receive_acknowledge(sl_socket *socket)
+{
+#ifdef TCP_QUICKACK
+    static const int on = 1;
+
+    if (!socket->quickack_refused)
+        socket->quickack_refused = setsockopt(socket->fd, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on) != 0;
+#else
+    (void)socket;
+#endif
+}
+
 static void take(sl_socket *socket, size_t bytes)
 {
+    if (sl_list_empty(&socket->unanswered_node))
+        sl_list_push_back(&socket->loop->unanswered, &socket->unanswered_node);
     socket->info.received_ns = sl_loop_now_ns(socket->loop);
     socket->info.bytes_received += bytes;
     if (socket->counters != NULL) {

@@ -22,6 +22,7 @@ static void count_sent(sl_socket *socket, size_t bytes)
 {
     socket->info.sent_ns = sl_loop_now_ns(socket->loop);
     socket->info.bytes_sent += bytes;
+    sl_list_remove(&socket->unanswered_node); /* what is sent acknowledges what came */
     if (socket->counters != NULL) {
         socket->counters->bytes_sent += bytes;
         socket->counters->sends++;

@@ -35,6 +35,7 @@ sl_socket *sl_socket_make(sl_loop *loop, const sl_net_limits *limits, sl_net_cou
     sl_list_init(&socket->handshake_node);
     sl_list_init(&socket->receiver_node);
     sl_list_init(&socket->sender_node);
+    sl_list_init(&socket->unanswered_node);
     sl_timer_init(&socket->timer, loop, on_timer, socket);
     sl_buf_init(&socket->held, loop->alloc, SL_RECEIVE_BYTES);
     sl_buf_init(&socket->unsent, loop->alloc, limits->unsent_bytes_max);
@@ -115,6 +116,7 @@ void sl_socket_vanish(sl_socket *socket, sl_net_end end)
     sl_list_remove(&socket->node);
     sl_list_remove(&socket->receiver_node);
     sl_list_remove(&socket->sender_node);
+    sl_list_remove(&socket->unanswered_node);
     sl_connect_forget_lookup(socket);
     close_handles(socket);
 }

@@ -63,18 +63,14 @@ static bool is_number(sl_str host)
     return host.bytes > 0 && host.data[host.bytes - 1] != '.';
 }
 
-static bool listens_everywhere(const sl_server_settings *settings)
-{
-    return strcmp(settings->admin_host, "0.0.0.0") == 0 || strcmp(settings->admin_host, "::") == 0;
-}
-
 bool sl_admin_host_allowed(const sl_server_settings *settings, sl_str host_header)
 {
     const sl_str host = without_port(host_header);
 
     if (same_name(host, "localhost") || sl_address_is_loopback(host) || same_name(host, settings->admin_host))
         return true;
-    return listens_everywhere(settings) && (is_number(host) || same_name(host, settings->advertise_host));
+    return sl_address_is_everywhere(sl_str_from(settings->admin_host)) &&
+           (is_number(host) || same_name(host, settings->advertise_host));
 }
 
 /* --- routes --- */

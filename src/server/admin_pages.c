@@ -190,7 +190,7 @@ static void add_state(page *p, sl_server *server)
     add_text(p, to, "problem", host == NULL ? "" : sl_store_problem(host->store));
     add_u64(p, p->top, "users", host == NULL ? 0 : sl_auth_user_count(host->auth));
     add_u64(p, p->top, "open_connections", host == NULL ? 0 : server->peers.count);
-    add_u64(p, p->top, "open_requests", sl_server_counters_of(server)->calls_now);
+    add_u64(p, p->top, "open_calls", sl_server_counters_of(server)->calls_now);
     add_u64(p, p->top, "open_subscriptions", sl_server_counters_of(server)->subscriptions_now);
 }
 

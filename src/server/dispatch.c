@@ -7,6 +7,11 @@
  * The call is paused until it is known who asks, since that may take a helper thread some milliseconds; what the client sends
  * meanwhile waits in the engine, within its window.
  *
+ * The message of a method that takes one waits for the half-close. Most clients say both in one frame; then nothing is kept. Of the
+ * others a copy is kept, in memory of its own that goes when the method has seen it (a subscription lasts for weeks, and its
+ * arena with it). The window opens at once all the same, since some clients cannot even say that they are done when the window of
+ * the connection is used up; so what a connection may make us keep has a limit of its own, SL_LINK_KEPT_BYTES_MAX.
+ *
  * A call that no method will ever see (unknown, or no memory for it) has no request: its user pointer is NULL.
  *
  * Functions of a method may end the call while they run (the engine then calls on_end inside), so whoever calls one holds the
@@ -137,15 +142,49 @@ static void on_call(void *ctx, sl_call *call)
         ask_who(request);
 }
 
-static void take_message(sl_request *request, sl_str message)
+static void give_message(sl_request *request, sl_str message)
+{
+    if (request->method->message != NULL)
+        request->method->message(request, message);
+}
+
+static void keep_message(sl_request *request, sl_str message)
+{
+    static const sl_str too_many = SL_STR_INIT(
+        "Too many requests of this connection wait for their end. Half-close each behind its message.");
+    sl_link *const link = request->link;
+
+    if (message.bytes > SL_LINK_KEPT_BYTES_MAX - link->kept_bytes)
+        sl_request_finish(request, SL_STATUS_RESOURCE_EXHAUSTED, too_many, NULL, 0);
+    else if (sl_buf_append(&request->kept_message, message.data, message.bytes) != SL_OK)
+        sl_reply_error(request, SL_ERR_NOMEM);
+    link->kept_bytes += request->kept_message.bytes;
+    request->message_waits = true;
+}
+
+/* It is taken out first, because the call may end under the method, and what the request keeps goes with the call. */
+static void give_kept_message(sl_request *request)
+{
+    sl_buf kept = sl_buf_take(&request->kept_message);
+
+    request->link->kept_bytes -= kept.bytes;
+    give_message(request, (sl_str){ (const char *)sl_buf_data(&kept), kept.bytes });
+    sl_buf_done(&kept);
+}
+
+static void take_message(sl_request *request, sl_str message, bool is_last)
 {
     if (!sl_request_open(request))
         return;
     request->message_count++;
-    if (takes_one_message(request->method) && request->message_count > 1)
+    if (!takes_one_message(request->method))
+        give_message(request, message);
+    else if (request->message_count > 1)
         sl_reply_invalid(request, "This method takes exactly one request message, and a second one came.");
-    else if (request->method->message != NULL)
-        request->method->message(request, message);
+    else if (is_last)
+        give_message(request, message);
+    else
+        keep_message(request, message);
 }
 
 static void on_message(void *ctx, sl_call *call, const sl_message *message)
@@ -158,7 +197,7 @@ static void on_message(void *ctx, sl_call *call, const sl_message *message)
         return;
     }
     sl_request_hold(request);
-    take_message(request, (sl_str){ (const char *)message->data, message->bytes });
+    take_message(request, (sl_str){ (const char *)message->data, message->bytes }, message->is_last);
     if (request->call != NULL)
         sl_call_consume(call, message->window_bytes);
     sl_request_release(request);
@@ -175,7 +214,9 @@ static void on_half_close(void *ctx, sl_call *call)
 
     if (takes_one_message(request->method) && request->message_count == 0)
         sl_reply_invalid(request, "This method takes exactly one request message, and none came.");
-    else if (request->method->half_close != NULL)
+    else if (request->message_waits)
+        give_kept_message(request);
+    else if (!takes_one_message(request->method) && request->method->half_close != NULL)
         request->method->half_close(request);
     sl_request_release(request);
 }

@@ -84,12 +84,6 @@ static bool parse_place(sl_str text, place *ret_place)
 
 /* --- which one --- */
 
-static bool is_wildcard(sl_str host)
-{
-    return host.bytes == 0 || sl_str_equal(host, SL_STR("0.0.0.0")) || sl_str_equal(host, SL_STR("::")) ||
-           sl_str_equal(host, SL_STR("[::]"));
-}
-
 static place place_of(const sl_request *request)
 {
     const sl_server_settings *const settings = request->host->settings;
@@ -99,7 +93,8 @@ static place place_of(const sl_request *request)
         return found;
     if (parse_place(sl_connection_authority(request->link->connection), &found))
         return found;
-    if (!is_wildcard(sl_str_from(settings->host)) && parse_place(sl_str_from(settings->host), &found))
+    if (!sl_address_is_everywhere(sl_str_from(settings->host)) &&
+        parse_place(sl_str_from(settings->host), &found))
         return found;
     return (place){ .address = SL_STR("127.0.0.1") };
 }

@@ -11,6 +11,12 @@
 #include "server/host.h"
 #include "wire/connection.h"
 
+enum {
+    SL_LINK_KEPT_BYTES_MAX =
+        64 * 1024 * 1024 /* of requests that wait for their half-close: as much as the engine
+                                                 lets a connection leave unfinished */
+};
+
 typedef struct sl_link_owner {
     /* Look at has_output, due_ns and finished again, in this turn. Comes often, also from inside of receive and of
      * sl_link_free(), so it only remembers. */
@@ -28,6 +34,7 @@ struct sl_link {
     sl_link_owner owner;
     sl_list node;
     sl_alarm newcomer; /* until the first call that is let in */
+    size_t kept_bytes; /* of all its requests; at most SL_LINK_KEPT_BYTES_MAX */
     char peer[64];
 };
 typedef struct sl_link sl_link;

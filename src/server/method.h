@@ -3,6 +3,10 @@
  * A method is a handful of functions around a request. They are called in this order: begin, then message for each message,
  * half_close once, room whenever there is room again after there was none, end exactly once. Any of them may be NULL.
  *
+ * A method that takes exactly one message gets it when the client has half-closed, and not before: it may answer at once, to a client
+ * that is done sending, and it never begins something for a client that breaks the rule with a second message. Its half_close
+ * would say nothing new, so it has none.
+ *
  * A message is the caller's memory: good during the call only. It is consumed when `message` returns, so a service that cannot
  * take more pauses the request. */
 #ifndef SL_SERVER_METHOD_H
@@ -41,7 +45,7 @@ typedef struct sl_method {
     size_t feature_count;
     void (*begin)(sl_request *request);
     void (*message)(sl_request *request, sl_str message);
-    void (*half_close)(sl_request *request);
+    void (*half_close)(sl_request *request); /* NULL for those that take exactly one message */
     void (*room)(sl_request *request);
     /* The call is over, however it ended: request->call is NULL. What `state` owns is freed here, unless somebody still
      * holds the request. */

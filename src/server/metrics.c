@@ -127,24 +127,30 @@ const char *sl_metric_kind_name(sl_metric_kind kind)
 
 /* --- writing --- */
 
-static uint64_t value_of(const sl_metrics_view *view, const sl_metric *metric, unsigned index)
+void sl_metric_add_name(sl_text *text, const sl_metric *metric, unsigned index)
 {
+    sl_text_add(text, metric->name);
+    if (metric->label == NULL)
+        return;
+    sl_text_add(text, "{");
+    sl_text_add(text, metric->label);
+    sl_text_add(text, "=\"");
+    sl_text_add(text, metric->label_value(index));
+    sl_text_add(text, "\"}");
+}
+
+void sl_metric_add_value(sl_text *text, const sl_metrics_view *view, const sl_metric *metric, unsigned index)
+{
+    char number[48];
     uint64_t value;
 
     memcpy(&value, (const char *)view + metric->offset + index * sizeof value, sizeof value);
-    return value;
-}
-
-static void add_value(sl_text *line, const sl_metric *metric, uint64_t value)
-{
-    char number[48];
-
     if (metric->is_ns)
         snprintf(number, sizeof number, "%" PRIu64 ".%09" PRIu64, value / UINT64_C(1000000000),
                  value % UINT64_C(1000000000));
     else
         snprintf(number, sizeof number, "%" PRIu64, value);
-    sl_text_add(line, number);
+    sl_text_add(text, number);
 }
 
 static sl_err write_value(const sl_metrics_view *view, const sl_metric *metric, unsigned index, sl_buf *into)
@@ -153,16 +159,9 @@ static sl_err write_value(const sl_metrics_view *view, const sl_metric *metric, 
     sl_text line;
 
     sl_text_init(&line, buffer, sizeof buffer);
-    sl_text_add(&line, metric->name);
-    if (metric->label != NULL) {
-        sl_text_add(&line, "{");
-        sl_text_add(&line, metric->label);
-        sl_text_add(&line, "=\"");
-        sl_text_add(&line, metric->label_value(index));
-        sl_text_add(&line, "\"}");
-    }
+    sl_metric_add_name(&line, metric, index);
     sl_text_add(&line, " ");
-    add_value(&line, metric, value_of(view, metric, index));
+    sl_metric_add_value(&line, view, metric, index);
     sl_text_add(&line, "\n");
     assert(!line.cut);
     return sl_buf_append(into, line.data, line.bytes);

@@ -5,6 +5,7 @@
 #define SL_SERVER_METRICS_H
 
 #include "base/buf.h"
+#include "base/str.h"
 #include "server/counters.h"
 
 #include <stdbool.h>
@@ -39,6 +40,10 @@ extern const sl_metric sl_metrics[];
 extern const size_t sl_metric_count;
 
 const char *sl_metric_kind_name(sl_metric_kind kind);
+
+/* "name" or "name{label=\"value\"}", and its value: whole, or seconds with nine digits behind the point. */
+void sl_metric_add_name(sl_text *text, const sl_metric *metric, unsigned index);
+void sl_metric_add_value(sl_text *text, const sl_metrics_view *view, const sl_metric *metric, unsigned index);
 
 /* Appends all of them. SL_OK, SL_ERR_NOMEM or SL_ERR_TOO_LARGE. */
 sl_err sl_metrics_write(const sl_metrics_view *view, sl_buf *into);

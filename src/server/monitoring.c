@@ -14,8 +14,6 @@
 #include "base/cleanup.h"
 
 #include <assert.h>
-#include <inttypes.h>
-#include <stdio.h>
 
 #define MILLISECOND_NS UINT64_C(1000000)
 
@@ -66,25 +64,21 @@ static bool is_known(const sl_metric *metric)
 static char *key_of(sl_arena *arena, const sl_metric *metric, unsigned index)
 {
     char buffer[KEY_BYTES];
+    sl_text text;
 
-    if (metric->label == NULL)
-        return sl_arena_copy_str(arena, sl_str_from(metric->name));
-    snprintf(buffer, sizeof buffer, "%s{%s=\"%s\"}", metric->name, metric->label, metric->label_value(index));
-    return sl_arena_copy_str(arena, sl_str_from(buffer));
+    sl_text_init(&text, buffer, sizeof buffer);
+    sl_metric_add_name(&text, metric, index);
+    return sl_arena_copy_str(arena, sl_text_str(&text));
 }
 
 static char *value_of(sl_arena *arena, const sl_metrics_view *view, const sl_metric *metric, unsigned index)
 {
     char buffer[NUMBER_BYTES];
-    uint64_t value;
+    sl_text text;
 
-    memcpy(&value, (const char *)view + metric->offset + index * sizeof value, sizeof value);
-    if (metric->is_ns)
-        snprintf(buffer, sizeof buffer, "%" PRIu64 ".%03" PRIu64, value / (1000 * MILLISECOND_NS),
-                 value / MILLISECOND_NS % 1000);
-    else
-        snprintf(buffer, sizeof buffer, "%" PRIu64, value);
-    return sl_arena_copy_str(arena, sl_str_from(buffer));
+    sl_text_init(&text, buffer, sizeof buffer);
+    sl_metric_add_value(&text, view, metric, index);
+    return sl_arena_copy_str(arena, sl_text_str(&text));
 }
 
 static size_t count_values(void)

@@ -72,6 +72,7 @@ sl_request *sl_request_new(sl_link *link, sl_call *call, const sl_method *method
                              .arena = request->arena,
                              .state = state,
                              .holds = 1 };
+    sl_buf_init(&request->kept_message, host->alloc, UINT32_MAX); /* the engine has the limit of a message */
     sl_list_push_back(&host->requests, &request->node);
     return request;
 }
@@ -94,10 +95,12 @@ void sl_request_release(sl_request *request)
 
 void sl_request_detach(sl_request *request)
 {
+    request->link->kept_bytes -= request->kept_message.bytes;
     request->call = NULL;
     request->link = NULL;
     request->finished = true;
     request->answer_waits = false;
+    sl_buf_done(&request->kept_message);
     sl_list_remove(&request->node);
 }
 

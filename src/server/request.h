@@ -7,6 +7,7 @@
 #define SL_SERVER_REQUEST_H
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "server/host.h"
 #include "server/identity.h"
 #include "server/method.h"
@@ -34,12 +35,13 @@ struct sl_request {
     sl_list node;   /* host->requests */
     sl_auth_ticket ticket;
     uint32_t message_count;
-
-    bool asking;    /* the ticket is on its way */
-    bool held_back; /* by dispatch.c: nothing comes before begin() has returned */
-    bool begun;     /* begin() was called, so end() will be */
-    bool paused;    /* by the service */
-    sl_str answer;  /* kept for a client that does not read: sent as soon as there is room */
+    sl_buf kept_message; /* of a method that takes one, until the client half-closes; counted by the link */
+    bool message_waits;  /* there is such a message; it may be empty */
+    bool asking;         /* the ticket is on its way */
+    bool held_back;      /* by dispatch.c: nothing comes before begin() has returned */
+    bool begun;          /* begin() was called, so end() will be */
+    bool paused;         /* by the service */
+    sl_str answer;       /* kept for a client that does not read: sent as soon as there is room */
     bool answer_waits;
 };
 

@@ -75,6 +75,12 @@ bool sl_address_is_loopback(sl_str host)
     return is_loopback_four(host);
 }
 
+bool sl_address_is_everywhere(sl_str host)
+{
+    return host.bytes == 0 || sl_str_equal(host, SL_STR("0.0.0.0")) || sl_str_equal(host, SL_STR("::")) ||
+           sl_str_equal(host, SL_STR("[::]"));
+}
+
 /* --- the check: each function is about one thing and says one sentence --- */
 
 __attribute__((format(printf, 2, 3))) static sl_err complain(sl_text *problem, const char *format, ...)

@@ -42,4 +42,7 @@ sl_err sl_server_settings_check(const sl_server_settings *settings, sl_text *pro
 /* Can only this machine reach that address? */
 bool sl_address_is_loopback(sl_str host);
 
+/* Does listening there mean all addresses of this machine? Then it is none that a client could use. */
+bool sl_address_is_everywhere(sl_str host);
+
 #endif

@@ -27,14 +27,9 @@ static void fail(sl_server *server, sl_err err, const char *sentences)
 
 /* --- addresses as a client can use them --- */
 
-static bool is_everywhere(sl_str host)
-{
-    return sl_str_equal(host, SL_STR("0.0.0.0")) || sl_str_equal(host, SL_STR("::"));
-}
-
 static void make_address(char into[static SL_ADDRESS_TEXT_BYTES], const char *host, uint16_t port)
 {
-    const sl_str name = is_everywhere(sl_str_from(host)) ? SL_STR("127.0.0.1") : sl_str_from(host);
+    const sl_str name = sl_address_is_everywhere(sl_str_from(host)) ? SL_STR("127.0.0.1") : sl_str_from(host);
     const bool is_six = sl_str_find(name, ':') < name.bytes;
     sl_text text;
 

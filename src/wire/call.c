@@ -73,6 +73,7 @@ sl_call *sl_engine_call_new(sl_connection *connection)
         .message_bytes_max = connection->limits.message_bytes_max,
     };
     sl_list_init(&call->room_node);
+    sl_list_init(&call->half_open_node);
     sl_list_push_back(&connection->calls, &call->node);
     connection->call_count++;
     return call;
@@ -122,6 +123,7 @@ void sl_engine_call_free(sl_call *call)
     if (sl_heap_has(&call->timer))
         sl_heap_remove(&connection->timers, &call->timer);
     sl_list_remove(&call->room_node);
+    sl_engine_half_open_end(call);
     sl_engine_drop_outgoing(call);
     if (--connection->call_count == 0)
         connection->idle_since_ns = connection->now_ns;
@@ -235,7 +237,9 @@ void sl_engine_timer_due(sl_call *call)
     sl_connection *connection = call->connection;
 
     sl_heap_remove(&connection->timers, &call->timer);
-    if (call->deadline_ns <= connection->now_ns)
+    if (call->is_half_open)
+        sl_engine_half_open_due(call);
+    else if (call->deadline_ns <= connection->now_ns)
         sl_engine_deadline(call);
     else if (next_due_ns(call) <= connection->now_ns)
         stalled(call);

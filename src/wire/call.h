@@ -80,8 +80,8 @@ sl_err sl_call_send(sl_call *call, const sl_str *pieces, size_t piece_count);
 void sl_call_half_close(sl_call *call);
 
 /* Server: the status, after everything sent before. Nothing may be sent afterwards; on_end follows when the
- * output has it, and messages that still come are dropped. Values that HTTP/2 does not allow travel as %XX; keys
- * must be allowed. Never fails for the caller: without memory the stream is reset. */
+ * output has it, and messages that still come are dropped, before that and after it (half_open.c). Values that
+ * HTTP/2 does not allow travel as %XX; keys must be allowed. Never fails for the caller: without memory the stream is reset. */
 void sl_call_finish(sl_call *call, sl_status status, sl_str message, const sl_metadata *trailers,
                     size_t count);
 

@@ -56,6 +56,7 @@ static void init(sl_connection *connection, const sl_connection_options *options
     sl_list_init(&connection->calls);
     sl_list_init(&connection->free_calls);
     sl_list_init(&connection->room_wanted);
+    sl_list_init(&connection->half_open);
     sl_heap_init(&connection->timers, NULL, 0);
     sl_spares_init(&connection->spares, alloc);
     sl_sized_init(&connection->sized, alloc);
@@ -395,7 +396,7 @@ sl_str sl_connection_authority(const sl_connection *connection)
 
 uint32_t sl_connection_call_count(const sl_connection *connection)
 {
-    return connection->call_count;
+    return connection->call_count - connection->half_open_count;
 }
 
 size_t sl_connection_output_bytes(const sl_connection *connection)

@@ -90,6 +90,7 @@ typedef struct sl_message {
     const uint8_t *data; /* good during the callback; NULL when bytes is 0 */
     size_t bytes;
     size_t window_bytes; /* what to give to sl_call_consume() when this message is done with */
+    bool is_last;        /* certainly no message follows; false: that is not known yet */
 } sl_message;
 
 /* Any of them may be NULL when it does not matter to the application. ctx is that of the options. */
@@ -173,6 +174,7 @@ void sl_connection_end(sl_connection *connection);
 /* SL_END_NONE while it is open. */
 sl_end sl_connection_end_reason(const sl_connection *connection);
 
+/* Calls that are not over. On a server: whose status is not out yet; what the peer still says to one is no call any more. */
 uint32_t sl_connection_call_count(const sl_connection *connection);
 
 enum {

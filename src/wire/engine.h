@@ -8,7 +8,7 @@
  *      headers.c      what both sides do with headers; request.c for a server, response.c for a client
  *      incoming.c     DATA -> messages; credit
  *      outgoing.c     messages -> DATA; room
- *      call.c         the life of a call; finish.c  status and trailers
+ *      call.c         the life of a call; finish.c  status and trailers; half_open.c  a server's call after its status
  *
  * Three rules keep callbacks, errors and memory apart:
  *
@@ -19,7 +19,7 @@
  * there already, so that it also works without memory and whatever state the session is in.
  *
  * Husks. A call that is over for the application (`ended`) may live on for nghttp2, until the stream is closed:
- * to send its status or its reset. The application never sees it again. */
+ * to send its status or its reset, or to hear the rest of the peer's request. The application never sees it again. */
 #ifndef SL_WIRE_ENGINE_H
 #define SL_WIRE_ENGINE_H
 
@@ -61,9 +61,10 @@ typedef enum sl_fault {
 
 struct sl_call {
     sl_connection *connection;
-    sl_list node;       /* in connection->calls or ->free_calls */
-    sl_list room_node;  /* in connection->room_wanted */
-    sl_heap_node timer; /* in connection->timers, keyed by the earliest thing that may be due */
+    sl_list node;           /* in connection->calls or ->free_calls */
+    sl_list room_node;      /* in connection->room_wanted */
+    sl_list half_open_node; /* in connection->half_open */
+    sl_heap_node timer;     /* in connection->timers, keyed by the earliest thing that may be due */
     void *user;
     int32_t stream_id; /* 0 when nghttp2 no longer knows the stream */
 
@@ -95,8 +96,9 @@ struct sl_call {
     bool headers_sent, output_ended;
 
     uint64_t deadline_ns;
-    bool known; /* the application has seen it */
-    bool ended; /* on_end was called, or would have been */
+    bool known;        /* the application has seen it */
+    bool ended;        /* on_end was called, or would have been */
+    bool is_half_open; /* a husk: the status is out, and the peer had not ended its side then */
 };
 
 struct sl_connection {
@@ -118,7 +120,8 @@ struct sl_connection {
     sl_end doom, end; /* noted; carried out */
 
     sl_list calls, free_calls, room_wanted;
-    uint32_t call_count, free_call_count;
+    sl_list half_open;                                     /* those that may still wait, the oldest first */
+    uint32_t call_count, free_call_count, half_open_count; /* the last is a part of the first */
     sl_heap timers;
     size_t timer_bytes;
 
@@ -127,6 +130,7 @@ struct sl_connection {
     sl_bucket pings, settings, resets, empty_frames, priorities, window_updates;
     uint32_t continuation_count;
     size_t header_bytes, header_count; /* of the block that comes in */
+    size_t frame_bytes_left;           /* of the DATA frame that comes in, its padding included */
     sl_ledger ledger;
     size_t credit;
     sl_gunzip *gunzip; /* made when the first compressed message comes */
@@ -179,7 +183,7 @@ void sl_engine_response_done(sl_call *call, bool end_of_stream);
 void sl_engine_response_finished(sl_call *call);
 
 /* incoming.c */
-void sl_engine_data(sl_call *call, const uint8_t *data, size_t bytes);
+void sl_engine_data(sl_call *call, const uint8_t *data, size_t bytes, bool is_end); /* of the stream */
 void sl_engine_half_close(sl_call *call); /* the peer's last frame of the call came */
 void sl_engine_drop_incoming(sl_call *call);
 void sl_engine_give_credit(sl_call *call);
@@ -201,6 +205,12 @@ int sl_engine_submit_trailers(sl_call *call);
 void sl_engine_answer_http(sl_call *call, sl_str http_status);
 void sl_engine_refuse(sl_call *call, sl_status status, sl_str message);
 void sl_engine_deadline(sl_call *call);
+
+/* half_open.c */
+void sl_engine_half_open_begin(sl_call *call);
+void sl_engine_half_open_data(sl_call *call, size_t bytes);
+void sl_engine_half_open_due(sl_call *call);
+void sl_engine_half_open_end(sl_call *call); /* before it is freed */
 
 /* call.c */
 sl_call *sl_engine_call_new(sl_connection *connection);

@@ -20,6 +20,15 @@ void sl_engine_count_empty(sl_connection *connection)
     count(connection, &connection->empty_frames, connection->limits.empty_frames, SL_END_EMPTY_FRAME_FLOOD);
 }
 
+/* A call that was answered may be reset by whoever has its answer: he is done sending, and has paid for it like everybody. */
+static bool is_goodbye(const sl_connection *connection, int32_t stream_id)
+{
+    const sl_call *call =
+        stream_id == 0 ? NULL : nghttp2_session_get_stream_user_data(connection->session, stream_id);
+
+    return call != NULL && call->is_half_open;
+}
+
 /* A header block is open from the head of its first frame on, so that bytes which drip in are seen too. */
 static void count_headers(sl_connection *connection, const nghttp2_frame_hd *head)
 {
@@ -48,7 +57,10 @@ void sl_engine_count_frame(sl_connection *connection, const nghttp2_frame_hd *he
     case NGHTTP2_PRIORITY_UPDATE:
         count(connection, &connection->priorities, limits->priorities, SL_END_PRIORITY_FLOOD);
         break;
-    case NGHTTP2_RST_STREAM: sl_engine_count_reset(connection); break;
+    case NGHTTP2_RST_STREAM:
+        if (!is_goodbye(connection, head->stream_id))
+            sl_engine_count_reset(connection);
+        break;
     case NGHTTP2_SETTINGS:
         if (!is_ack)
             count(connection, &connection->settings, limits->settings, SL_END_SETTINGS_FLOOD);

@@ -63,11 +63,15 @@ void sl_engine_give_credit(sl_call *call)
         sl_engine_check(connection, nghttp2_session_consume_connection(connection->session, credit));
 }
 
+/* The call has ended. The window of the connection is for the others; that of the stream stays as it is, so that a peer which does
+ * not stop is stopped by it. */
 void sl_engine_drop_incoming(sl_call *call)
 {
+    assert(call->ended);
     sl_spares_collect(&call->connection->spares, &call->incoming);
     complete(call, call->ledger.partial);
     consume(call, call->ledger.held);
+    call->credit = 0;
     sl_engine_give_credit(call);
 }
 
@@ -120,13 +124,15 @@ static void refuse_compressed(sl_call *call, sl_err err)
 }
 
 /* Gives a whole message to the application. Its bytes are held already. */
-static void deliver(sl_call *call, const uint8_t *data, size_t whole)
+static void deliver(sl_call *call, const uint8_t *data, size_t whole, bool is_last)
 {
     sl_connection *connection = call->connection;
     sl_str content = { (const char *)data + SL_PREFIX_BYTES, whole - SL_PREFIX_BYTES };
     const sl_err err = data[0] == 0 ? SL_OK : gunzip(call, content, &content);
-    const sl_message message = { content.bytes == 0 ? NULL : (const uint8_t *)content.data, content.bytes,
-                                 whole };
+    const sl_message message = { .data = content.bytes == 0 ? NULL : (const uint8_t *)content.data,
+                                 .bytes = content.bytes,
+                                 .window_bytes = whole,
+                                 .is_last = is_last };
 
     if (err != SL_OK) {
         refuse_compressed(call, err);
@@ -144,12 +150,12 @@ static void deliver(sl_call *call, const uint8_t *data, size_t whole)
 }
 
 /* The message at the front of the buffer is whole. */
-static void deliver_front(sl_call *call, size_t whole)
+static void deliver_front(sl_call *call, size_t whole, bool is_last)
 {
     const size_t partial = call->ledger.partial;
 
     complete(call, partial < whole ? partial : whole);
-    deliver(call, sl_buf_data(&call->incoming), whole);
+    deliver(call, sl_buf_data(&call->incoming), whole, is_last);
     if (call->ended)
         return;
     sl_buf_consume(&call->incoming, whole);
@@ -174,7 +180,7 @@ static void check_unfinished(sl_call *call)
 }
 
 /* Adds what the message at the front of the buffer lacks, first of its prefix and then of its content. */
-static size_t assemble(sl_call *call, const uint8_t *data, size_t bytes)
+static size_t assemble(sl_call *call, const uint8_t *data, size_t bytes, bool is_end)
 {
     const size_t before = call->incoming.bytes;
     const uint64_t wanted = sl_max_u64(whole_bytes(sl_buf_data(&call->incoming), before), SL_PREFIX_BYTES);
@@ -189,12 +195,12 @@ static size_t assemble(sl_call *call, const uint8_t *data, size_t bytes)
     if (before < SL_PREFIX_BYTES && !check_prefix(call, sl_buf_data(&call->incoming)))
         return count;
     if (whole_bytes(sl_buf_data(&call->incoming), call->incoming.bytes) == call->incoming.bytes)
-        deliver_front(call, call->incoming.bytes);
+        deliver_front(call, call->incoming.bytes, is_end && count == bytes);
     return count;
 }
 
 /* Takes something of the data and returns how much; 0 only when the call is over. */
-static size_t take_some(sl_call *call, const uint8_t *data, size_t bytes)
+static size_t take_some(sl_call *call, const uint8_t *data, size_t bytes, bool is_end)
 {
     const uint64_t whole = whole_bytes(data, bytes);
 
@@ -205,11 +211,11 @@ static size_t take_some(sl_call *call, const uint8_t *data, size_t bytes)
         return bytes;
     }
     if (call->incoming.bytes > 0 || whole == 0 || whole > bytes)
-        return assemble(call, data, bytes);
+        return assemble(call, data, bytes, is_end);
     if (!check_prefix(call, data))
         return 0;
     hold(call, (size_t)whole);
-    deliver(call, data, (size_t)whole);
+    deliver(call, data, (size_t)whole, is_end && whole == bytes);
     return (size_t)whole;
 }
 
@@ -219,14 +225,18 @@ static bool is_deaf(const sl_call *call)
     return call->ended || (call->connection->role == SL_ROLE_SERVER && call->output_ended);
 }
 
-void sl_engine_data(sl_call *call, const uint8_t *data, size_t bytes)
+void sl_engine_data(sl_call *call, const uint8_t *data, size_t bytes, bool is_end)
 {
+    if (call->is_half_open) {
+        sl_engine_half_open_data(call, bytes);
+        return;
+    }
     while (bytes > 0 && !is_deaf(call) && !sl_engine_is_over(call->connection)) {
-        const size_t taken = take_some(call, data, bytes);
+        const size_t taken = take_some(call, data, bytes, is_end);
         data += taken;
         bytes -= taken;
     }
-    call->credit += bytes; /* nobody wants the rest */
+    call->credit += call->ended ? 0 : bytes; /* nobody wants the rest */
     call->connection->credit += bytes;
     sl_engine_give_credit(call);
 }
@@ -262,7 +272,7 @@ static void deliver_kept(sl_call *call)
            (whole = whole_bytes(sl_buf_data(&call->incoming), call->incoming.bytes)) != 0) {
         if (!check_prefix(call, sl_buf_data(&call->incoming)) || whole > call->incoming.bytes)
             break;
-        deliver_front(call, (size_t)whole);
+        deliver_front(call, (size_t)whole, call->remote_done && whole == call->incoming.bytes);
     }
     if (is_deaf(call) || call->paused)
         return;

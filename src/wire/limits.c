@@ -35,6 +35,9 @@ const sl_wire_limits sl_wire_limits_default = {
     .sent_message_bytes_max = 17 * MIB,
     .queued_frames_max = 20000,
 
+    /* A client that has read the status ends its side at once, so there are few; a husk costs half a kilobyte. */
+    .half_open_calls_max = 100,
+
     .handshake_timeout_ns = 10 * SECOND_NS,
     .headers_timeout_ns = 10 * SECOND_NS,
     /* As KurrentDB does: some clients send no pings, so the server's are what finds a dead one. */
@@ -46,4 +49,7 @@ const sl_wire_limits sl_wire_limits_default = {
     .shutdown_notice_ns = 1 * SECOND_NS,
     /* After a GOAWAY clients close by themselves, as soon as they have what they wanted. */
     .linger_timeout_ns = 1 * SECOND_NS,
+    .half_open_timeout_ns = 5 * SECOND_NS,
+    /* Who sends without looking at the answer waits so long; who looks needs a round trip and a moment to read. */
+    .half_open_blocked_timeout_ns = 1 * SECOND_NS,
 };

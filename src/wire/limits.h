@@ -37,7 +37,10 @@ typedef struct sl_wire_limits {
     uint32_t sent_message_bytes_max; /* no official client takes more than 17 MiB */
     uint32_t queued_frames_max;      /* frames other than DATA that the peer has not read */
 
-    /* Time. 0 means for ever, except for the last one: not at all. */
+    /* Calls that are half open: our status is out, the peer's side is not ended (half_open.c). */
+    uint32_t half_open_calls_max; /* one more, or more than half of calls_max, and the oldest is reset */
+
+    /* Time. 0 means for ever, except for the last three: not at all. */
     uint64_t handshake_timeout_ns;  /* from the start to the peer's first SETTINGS */
     uint64_t headers_timeout_ns;    /* from the first frame of a header block to its last */
     uint64_t keepalive_interval_ns; /* nothing came for so long: send a PING */
@@ -46,6 +49,8 @@ typedef struct sl_wire_limits {
     uint64_t stall_timeout_ns;      /* a call has bytes to send and the peer takes none of them */
     uint64_t shutdown_notice_ns; /* between the two GOAWAYs of a graceful end, if the peer answers no PING */
     uint64_t linger_timeout_ns;  /* server: after our last word, for the peer to close first */
+    uint64_t half_open_timeout_ns; /* server: after the status of a call, for the peer to end its side */
+    uint64_t half_open_blocked_timeout_ns; /* the same, from when the window of the call is used up */
 } sl_wire_limits;
 
 /* Good for a server on the open network; tests and clients change single fields. */

@@ -47,6 +47,7 @@ static int on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *head
     sl_connection *connection = ctx;
 
     (void)session;
+    connection->frame_bytes_left = head->length;
     sl_engine_count_frame(connection, head);
     return verdict(connection);
 }
@@ -181,12 +182,13 @@ static int on_invalid_frame_recv(nghttp2_session *session, const nghttp2_frame *
 static int on_data_chunk(nghttp2_session *session, uint8_t flags, int32_t stream_id, const uint8_t *data,
                          size_t bytes, void *ctx)
 {
+    const bool has_end = (flags & NGHTTP2_FLAG_END_STREAM) != 0; /* the frame, of which this may be a part */
     sl_connection *connection = ctx;
     sl_call *call = call_of(session, stream_id);
 
-    (void)flags;
+    connection->frame_bytes_left -= bytes;
     if (call != NULL)
-        sl_engine_data(call, data, bytes);
+        sl_engine_data(call, data, bytes, has_end && connection->frame_bytes_left == 0);
     else
         sl_engine_check(connection, nghttp2_session_consume(session, stream_id, bytes));
     return verdict(connection);
@@ -200,7 +202,7 @@ static void reset_went(sl_connection *connection, uint32_t http2_error)
         sl_engine_count_reset(connection);
 }
 
-/* The status is out. A client that is still sending is told to stop. */
+/* The status is out. A client that is still sending will read it, and stop. */
 static void status_went(sl_connection *connection, int32_t stream_id)
 {
     sl_call *call = call_of(connection->session, stream_id);
@@ -209,7 +211,7 @@ static void status_went(sl_connection *connection, int32_t stream_id)
         return;
     sl_engine_call_end(call, SL_CALL_FINISHED, call->sent_status, SL_STR(""));
     if (nghttp2_session_get_stream_remote_close(connection->session, stream_id) == 0)
-        sl_engine_reset(call, NGHTTP2_NO_ERROR);
+        sl_engine_half_open_begin(call);
 }
 
 static int on_frame_send(nghttp2_session *session, const nghttp2_frame *frame, void *ctx)

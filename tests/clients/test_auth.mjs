@@ -340,6 +340,22 @@ check("--anonymous lets callers without credentials do what lists allow to every
     second.remove();
 });
 
+check("certificates can be changed while clients are connected", async (it) => {
+    const stream = await it.fill(1);
+    const subscription = watch(it.client.subscribeToStream(stream));
+    await subscription.untilCaughtUp();
+    makeCertificates(files); /* the same files, and an authority that nobody has seen */
+    server.hangUp();
+    const next = await eventually(async () => {
+        const session = connect(server, AS_ADMIN);
+        await session.append(stream, session.numbered(1, { first: 1 }), 0n);
+        return session;
+    });
+    await subscription.untilCount(2);
+    assert.deepEqual(await next.numbers(stream), [0, 1]);
+    await Promise.all([subscription.stop(), next.close()]);
+});
+
 check("everything that was opened is closed", async (it) => {
     await nobody.close();
     rmSync(files, { recursive: true });

@@ -148,19 +148,29 @@ check("nobody there is an error that says so, and no hang", async () => {
 
 /* --- speed that can be seen --- */
 
-check("reads one after the other are not held up by the rules of TCP", async (it) => {
-    const stream = await it.fill(3);
-    await it.read(stream);
+/* How long the slowest tenth of the reads takes at least. */
+async function slowTenth_ms(it, stream) {
     const took_ms = [];
-    for (let n = 0; n < 200; n++) {
+    for (let n = 0; n < 100; n++) {
         const began_at = performance.now();
         await it.read(stream);
         took_ms.push(performance.now() - began_at);
     }
-    took_ms.sort((a, b) => a - b);
-    /* An acknowledgement that is delayed takes 40 ms; the bridge waits for it before it sends the rest of a
-     * request. */
-    assert.ok(took_ms[180] < 30, `a tenth of the reads took more than ${took_ms[180].toFixed(1)} ms`);
+    return took_ms.sort((a, b) => a - b)[90];
+}
+
+/* The bridge sends a request in pieces and waits for an acknowledgement between them; one that is delayed takes
+ * 40 ms. Some rounds, because a machine that is busy with something else is slow too, but not all the time. */
+newer("reads one after the other are not held up by acknowledgements of TCP", async (it) => {
+    const stream = await it.fill(3);
+    await slowTenth_ms(it, stream); /* a new connection is acknowledged at once for a while */
+    const rounds = [];
+    for (let round = 0; round < 4 && !rounds.some((ms) => ms < 30); round++)
+        rounds.push(await slowTenth_ms(it, stream));
+    assert.ok(
+        rounds.some((ms) => ms < 30),
+        `the slowest tenth took ${rounds.map((ms) => ms.toFixed(1))} ms`,
+    );
 });
 
 /* --- connection strings --- */

@@ -135,22 +135,33 @@ static void append_received(judge *j, const judge_call *call, sl_str message)
         acknowledge(j, call, &call->append, response.current, response.position);
 }
 
-static void batch_received(judge *j, const judge_call *call, sl_str message)
+/* NULL: none that was sent; too many were sent to remember all. */
+static judge_append *find_batch(judge_call *call, sl_str correlation)
 {
-    static const judge_append unknown;
-    sl_batch_append_response response;
     sl_wire_id id;
-    const judge_append *append = &unknown;
+
+    if (sl_wire_id_decode(correlation, &id, NULL) != SL_OK)
+        return NULL;
+    for (uint32_t i = 0; i < call->batch_count; i++)
+        if (sl_uuid_equal(call->batches[i].correlation.uuid, id.uuid))
+            return &call->batches[i];
+    return NULL;
+}
+
+static void batch_received(judge *j, judge_call *call, sl_str message)
+{
+    sl_batch_append_response response;
     const sl_err err = sl_batch_append_response_decode(message, &response, NULL);
+    judge_append *append;
 
     assert(err == SL_OK && response.kind != SL_BATCH_APPEND_RESPONSE_UNSET);
-    if (response.kind != SL_BATCH_APPEND_RESPONSE_SUCCESS)
+    append = find_batch(call, response.correlation);
+    if (append == NULL)
         return;
-    if (sl_wire_id_decode(response.correlation, &id, NULL) == SL_OK)
-        for (uint32_t i = 0; i < call->batch_count; i++)
-            if (sl_uuid_equal(call->batches[i].correlation.uuid, id.uuid))
-                append = &call->batches[i];
-    acknowledge(j, call, append, response.current, response.position);
+    append->answer_count++;
+    assert(!append->is_known || append->answer_count == 1);
+    if (response.kind == SL_BATCH_APPEND_RESPONSE_SUCCESS)
+        acknowledge(j, call, append, response.current, response.position);
 }
 
 /* Found through a link, it is the link that stands in the stream. */
@@ -181,12 +192,24 @@ static void read_received(judge_read *read, sl_str message)
 
 void judge_received(judge *j, judge_call *call, const sl_method *method, sl_str message)
 {
+    call->received_count++;
     if (method == &sl_method_streams_append)
         append_received(j, call, message);
     else if (method == &sl_method_streams_batch_append)
         batch_received(j, call, message);
     else if (method == &sl_method_streams_read)
         read_received(&call->read, message);
+}
+
+void judge_ended(const judge_call *call, const sl_method *method, sl_status status)
+{
+    if (status != SL_STATUS_OK)
+        return;
+    assert(method != NULL);
+    if (method->kind == SL_METHOD_UNARY || method->kind == SL_METHOD_CLIENT_STREAM)
+        assert(call->received_count == 1);
+    for (uint32_t i = 0; i < call->batch_count; i++)
+        assert(!call->batches[i].is_known || call->batches[i].answer_count == 1);
 }
 
 /* --- what is stored --- */

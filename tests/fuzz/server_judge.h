@@ -1,6 +1,7 @@
 /* tests/fuzz/server_judge.h — what must be true whatever the input was.
  *
  *   - every call that was started ends, once; and once everything is calm, every call that is owed an answer has it
+ *   - a call that ends well has exactly the answers that it should have: one, or one for each append of a batch
  *   - an append that was answered with success was durable at that moment, and can be read back at the end
  *   - answers can be decoded; what is read comes in order, from the stream that was asked for, and is not more than was asked for
  *   - after the door was shut nothing is accepted, and once what was inside is answered nothing is written
@@ -13,6 +14,7 @@
 #include "base/uuid.h"
 #include "server/method.h"
 #include "store/store.h"
+#include "wire/status.h"
 #include "wire/streams_codec.h"
 #include "wire/streams_control.h"
 
@@ -29,6 +31,7 @@ typedef struct judge_append {
     size_t stream_bytes;
     sl_uuid last_id;
     sl_wire_id correlation; /* BatchAppend */
+    uint32_t answer_count;
 } judge_append;
 
 typedef struct judge_read {
@@ -46,6 +49,7 @@ typedef struct judge_call {
     judge_append batches[JUDGE_BATCHES_MAX];
     uint32_t batch_count;
     judge_read read;
+    uint32_t received_count; /* messages */
 } judge_call;
 
 typedef struct judge_ack {
@@ -68,6 +72,9 @@ typedef struct judge {
 /* message_index: of this call, from 0 on. */
 void judge_sent(judge_call *call, const sl_method *method, uint32_t message_index, sl_str message);
 void judge_received(judge *j, judge_call *call, const sl_method *method, sl_str message);
+
+/* The server has said how it went. */
+void judge_ended(const judge_call *call, const sl_method *method, sl_status status);
 
 /* At the end: what was acknowledged is there. */
 void judge_acks(const judge *j, uint64_t now_ns);

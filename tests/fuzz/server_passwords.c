@@ -33,6 +33,8 @@ struct sl_passwords {
     void *wake_ctx;
     sl_list jobs;
     size_t job_count;
+    bool is_stopping;
+    size_t stopping_left; /* jobs that are still answered after the stop: the one that was being computed */
 };
 
 /* --- randomness --- */
@@ -143,6 +145,29 @@ void sl_passwords_free(sl_passwords *passwords)
     sl_alloc_give(passwords->alloc, passwords, sizeof *passwords);
 }
 
+void sl_passwords_stop(sl_passwords *passwords)
+{
+    if (!passwords->is_stopping)
+        passwords->stopping_left = passwords->job_count > 0;
+    passwords->is_stopping = true;
+}
+
+static size_t jobs_to_answer(const sl_passwords *passwords)
+{
+    return passwords->is_stopping ? passwords->stopping_left : passwords->job_count;
+}
+
+bool sl_passwords_busy(sl_passwords *passwords)
+{
+    return fuzz_passwords_held && jobs_to_answer(passwords) > 0;
+}
+
+/* Who has left does not see when it is freed. */
+void sl_passwords_leave(sl_passwords *passwords)
+{
+    sl_passwords_free(passwords);
+}
+
 static sl_err add_job(sl_passwords *passwords, sl_str password, const sl_password_job *wanted,
                       sl_password_job **ret_job)
 {
@@ -208,7 +233,10 @@ static void answer(sl_passwords *passwords, sl_password_job *job)
 
 void sl_passwords_turn(sl_passwords *passwords)
 {
-    for (size_t left = passwords->job_count; left > 0 && !fuzz_passwords_held; left--)
+    if (fuzz_passwords_held)
+        return;
+    for (size_t left = jobs_to_answer(passwords); left > 0; left--)
         if (!sl_list_empty(&passwords->jobs)) /* an answer may have taken out others */
             answer(passwords, first_job(passwords));
+    passwords->stopping_left = 0;
 }

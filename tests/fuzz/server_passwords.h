@@ -1,4 +1,4 @@
-/* tests/fuzz/server_passwords.h — server/passwords.h without a thread, for fuzz_server.
+/* tests/fuzz/server_passwords.h — server/passwords.h without a thread, for fuzz_host.
  *
  * server_passwords.c defines everything that server/passwords.c does, so the linker never takes that one: an input has to do the
  * same each time, and a hash that takes fifty milliseconds on purpose would leave nothing of the speed. What the input decides

@@ -1,4 +1,4 @@
-/* tests/fuzz/server_script.h — the input of fuzz_server, read as instructions. Reading beyond the end gives zeros. */
+/* tests/fuzz/server_script.h — the input of fuzz_host, read as instructions. Reading beyond the end gives zeros. */
 #ifndef SL_TESTS_FUZZ_SERVER_SCRIPT_H
 #define SL_TESTS_FUZZ_SERVER_SCRIPT_H
 

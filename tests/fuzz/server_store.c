@@ -103,6 +103,29 @@ static void slow_turn(sl_store *base)
         sl_store_turn(store->inner);
 }
 
+static sl_err slow_scavenge(sl_store *base, const sl_scavenge *how, sl_scavenged_fn *done, void *ctx)
+{
+    slow_store *const store = slow_of(base);
+
+    (void)how;
+    if (store->failed)
+        return SL_ERR_STORE_FAILED;
+    if (store->scavenged != NULL)
+        return SL_ERR_EXISTS;
+    store->scavenged = done;
+    store->scavenged_ctx = ctx;
+    return SL_OK;
+}
+
+static void end_scavenge(slow_store *store, sl_err err)
+{
+    sl_scavenged_fn *const done = store->scavenged;
+
+    store->scavenged = NULL;
+    if (done != NULL)
+        done(store->scavenged_ctx, &(sl_scavenged){ .err = err });
+}
+
 static void slow_poll(sl_store *base)
 {
     slow_store *const store = slow_of(base);
@@ -110,6 +133,7 @@ static void slow_poll(sl_store *base)
     if (store->stuck)
         return;
     store->due = false;
+    end_scavenge(store, SL_OK);
     answer_own(store);
     sl_store_poll(store->inner);
 }
@@ -209,6 +233,7 @@ static void slow_close(sl_store *base)
 {
     slow_store *const store = slow_of(base);
 
+    end_scavenge(store, SL_ERR_AGAIN);
     answer_own(store);
     sl_store_close(store->inner);
     assert(store->inside_count == 0);
@@ -226,6 +251,7 @@ slow_store *slow_store_open(const sl_alloc *alloc)
                                       .stream = slow_stream,
                                       .end = slow_end,
                                       .load = slow_load,
+                                      .scavenge = slow_scavenge,
                                       .problem = slow_problem,
                                       .close = slow_close };
     const sl_store_setup setup = { .alloc = alloc, .seed = { 3, 4 } };
@@ -249,7 +275,7 @@ bool slow_store_readable(slow_store *store)
 
     if (store->stuck)
         return false;
-    return store->due || store->own_count > 0 || poll(&entry_of_inner, 1, 0) == 1;
+    return store->due || store->scavenged != NULL || store->own_count > 0 || poll(&entry_of_inner, 1, 0) == 1;
 }
 
 void slow_store_calm(slow_store *store)

@@ -16,7 +16,9 @@ typedef struct slow_store {
     uint64_t inside_count; /* batches that were not answered */
     sl_list own;           /* those of them that the inner store never saw */
     uint64_t own_count;
-    bool due; /* a reader was told AGAIN */
+    bool due;                   /* a reader was told AGAIN */
+    sl_scavenged_fn *scavenged; /* of the scavenge that runs; NULL: none */
+    void *scavenged_ctx;
 
     /* Switches. */
     bool stuck;      /* the disk takes nothing and answers nothing */

@@ -16,7 +16,8 @@
 #include <assert.h>
 
 enum {
-    LARGE_BYTES = 20 * 1000,
+    LARGE_BYTES = 20 * 1000, /* some of them fill every window */
+    MEDIUM_BYTES = 3 * 1000, /* some of them are too much for one append, where limits are small */
     EVENTS_MAX = 4,
     PATH_BYTES_MAX = 128
 };
@@ -31,12 +32,12 @@ static void *take(sl_arena *arena, size_t bytes)
     return memory;
 }
 
-static sl_str large(sl_arena *arena)
+static sl_str filled(sl_arena *arena, size_t bytes)
 {
-    char *const data = take(arena, LARGE_BYTES);
+    char *const data = take(arena, bytes);
 
-    memset(data, 'x', LARGE_BYTES);
-    return (sl_str){ data, LARGE_BYTES };
+    memset(data, 'x', bytes);
+    return (sl_str){ data, bytes };
 }
 
 /* --- names --- */
@@ -108,7 +109,9 @@ static sl_str content(script *s, sl_arena *arena)
 {
     const uint8_t choice = script_next(s);
 
-    return choice == 255 ? large(arena) : contents[choice % SL_COUNT_OF(contents)];
+    if (choice >= 0xf8)
+        return filled(arena, LARGE_BYTES);
+    return choice >= 0xf0 ? filled(arena, MEDIUM_BYTES) : contents[choice % SL_COUNT_OF(contents)];
 }
 
 static sl_wire_revision revision(script *s)

@@ -1,4 +1,4 @@
-/* tests/fuzz/server_world.h — what is around the server in fuzz_server: its driver, its clients, its clock, its memory.
+/* tests/fuzz/server_world.h — what is around the server in fuzz_host: its driver, its clients, its clock, its memory.
  *
  *      client engine --bytes--> link --> host --> slow_store          one turn as server.c has it, in one thread, without a
  *          judge     <--bytes--                                       descriptor but that of the memory store
@@ -54,6 +54,7 @@ typedef struct world_call {
 
 struct world {
     sl_alloc alloc;
+    bool is_opening;
     size_t memory_bytes;
     uint32_t allocs_left; /* until the first that fails; UINT32_MAX: for ever */
     uint32_t fails_left;  /* so many, then all is well again */
@@ -69,6 +70,7 @@ struct world {
     int64_t ids_made;
     bool woken;
     bool begin_shutdown; /* a client asked for it */
+    bool is_leaving;     /* the last phase of a shutdown has begun */
 
     world_peer peers[WORLD_PEERS_MAX];
     world_call calls[WORLD_CALLS_MAX];
@@ -111,10 +113,10 @@ void world_advance(world *w, uint64_t duration_ns);
 void world_shut_door(world *w);
 void world_begin_shutdown(world *w);
 
-/* Nobody is slow any more, nothing fails any more. */
+/* Nobody is slow any more, nothing fails any more; then turns until nothing moves. */
 void world_calm(world *w);
 
-/* After that, and a rest: every call that is owed an answer has it. */
+/* After that every call that is owed an answer has it. */
 void world_check_owed(const world *w);
 
 #endif

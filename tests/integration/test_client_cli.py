@@ -410,6 +410,14 @@ class Streams(Case):
         self.assertIn("JSON object", self.complaint("stream", "metadata", self.stream, "--set", "[1]", code=USAGE))
         self.assertIn("which is not what --expect says", self.complaint("stream", "metadata", self.stream, "--set", "{}", "--expect", "none"))
 
+    def test_only_the_mark_of_a_deletion_means_that_it_was_deleted(self):
+        other = {"deep": {"$tb": 9223372036854775807}, "text": '"$tb":9223372036854775807'}
+        self.out("stream", "metadata", self.stream, "--set", json.dumps(other))
+        info, = self.json("stream", "info", self.stream)
+        self.assertEqual((info["events"], info["metadata"]), (0, other))
+        self.out("stream", "metadata", self.stream, "--set", '{"$tb" : 9223372036854775807}')
+        self.assertIn("was deleted", self.complaint("stream", "info", self.stream))
+
     def test_delete_hides_and_the_next_event_brings_back(self):
         self.append("0")
         self.assertIn("at revision 0, which is not what --expect says", self.complaint("stream", "delete", self.stream, "--expect", "4"))

@@ -32,8 +32,8 @@ UNIMPLEMENTED, UNAVAILABLE = 12, 14
 class Server:
     """A running `sluice serve`. Its log is read line by line while it runs."""
 
-    def __init__(self, *words, environment=None, setup=None):
-        self.process = subprocess.Popen([SLUICE, "serve", *map(str, words)], env={**CLEAN, **(environment or {})},
+    def __init__(self, *words, environment=None, setup=None, program=SLUICE):
+        self.process = subprocess.Popen([program, "serve", *map(str, words)], env={**CLEAN, **(environment or {})},
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=setup)
         self.log, self.out = [], []
         self.changed = threading.Condition()

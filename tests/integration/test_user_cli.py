@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import unittest
 
 from client_case import FAILED, OK, SLUICE, USAGE, WAIT_S, Case, Server, clean_environment
@@ -145,7 +146,45 @@ class Terminal(Case):
         self.assertIn("There is no data", shown)
 
 
+def answer_half(listener):
+    """A server that shows one user of many, and then fails."""
+    def frame(kind, flags, stream, payload):
+        return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
+
+    def headers(**names):
+        return b"".join(b"\0" + bytes([len(name)]) + name.encode() + bytes([len(value)]) + value.encode()
+                        for name, value in ((name.replace("_", "-"), value) for name, value in names.items()))
+    user = b"\x0a\x06\x0a\x04anna"
+    with listener.accept()[0] as client:
+        client.recv(24, socket.MSG_WAITALL)     # the greeting
+        client.sendall(frame(4, 0, 0, b""))
+        kind = flags = 0
+        while kind > 1 or not flags & 1:        # until the request is complete
+            head = client.recv(9, socket.MSG_WAITALL)
+            client.recv(int.from_bytes(head[:3], "big"), socket.MSG_WAITALL)
+            kind, flags = head[3:5]
+        client.sendall(frame(1, 4, 1, b"\x88" + headers(content_type="application/grpc"))
+                       + frame(0, 0, 1, b"\0" + len(user).to_bytes(4, "big") + user)
+                       + frame(1, 5, 1, headers(grpc_status="13", grpc_message="broken")))
+        while client.recv(4096):
+            pass
+
+
 class Addresses(Case):
+    def test_a_list_that_breaks_off_is_no_answer(self):
+        for words in ((), ("--json",)):
+            with socket.socket() as listener:
+                listener.bind(("127.0.0.1", 0))
+                listener.listen()
+                server = threading.Thread(target=answer_half, args=(listener,))
+                server.start()
+                shown = self.out("user", "list", *words, server=f"127.0.0.1:{listener.getsockname()[1]}", code=FAILED)
+                server.join()
+            if words:
+                self.assertIn("broken", json.loads(shown)["error"])
+            else:
+                self.assertEqual(shown, "")
+
     def test_a_server_that_is_not_there(self):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))

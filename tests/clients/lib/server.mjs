@@ -138,6 +138,11 @@ class Server {
         this.#child.kill("SIGCONT");
     }
 
+    /* Certificates are read again. */
+    hangUp() {
+        this.#child.kill("SIGHUP");
+    }
+
     /* The next process on the same folder and port, so that clients find it where they left it. */
     async restart(signal = "SIGTERM") {
         if (this.alive) await this.stop(signal);

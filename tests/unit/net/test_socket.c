@@ -3,6 +3,8 @@
 
 #include "base/support.h"
 
+#include <arpa/inet.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -321,3 +323,81 @@ TEST(a_connection_knows_its_peer_and_how_long_it_is_idle)
     EXPECT_STR(info.alpn, "");
     net_rig_done(&r);
 }
+
+/* --- acknowledgements ---
+ *
+ * How soon the system acknowledges is its own affair and a matter of milliseconds, which no test can rely on. What can be seen is
+ * the wish: Linux tells whether a connection is in the state in which it acknowledges at once. */
+
+#ifdef TCP_QUICKACK
+
+/* The descriptor of this process that is connected to `fd`. */
+static int far_end_of(int fd)
+{
+    struct sockaddr_in own = { 0 }, peer = { 0 };
+    socklen_t bytes = sizeof own;
+
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&own, &bytes), 0);
+    for (int other = 3; other < 1024; other++) {
+        bytes = sizeof peer;
+        if (other != fd && getpeername(other, (struct sockaddr *)&peer, &bytes) == 0 &&
+            peer.sin_family == AF_INET && peer.sin_port == own.sin_port)
+            return other;
+    }
+    fail_msg("nobody is connected to it");
+    return -1;
+}
+
+static int acknowledges_at_once(int fd)
+{
+    int value = -1;
+    socklen_t bytes = sizeof value;
+
+    assert_int_equal(getsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &value, &bytes), 0);
+    return value;
+}
+
+static void say_byte(rig *r, int fd)
+{
+    static const uint8_t zero[1] = { 0 };
+    const size_t wanted = r->servers[0].received + 1;
+
+    EXPECT_EQ(send(fd, zero, 1, 0), 1);
+    UNTIL(r, r->servers[0].received == wanted);
+}
+
+static void hear_byte(rig *r, int fd)
+{
+    uint8_t byte;
+
+    r->servers[0].to_send++;
+    sl_socket_wake(r->servers[0].socket);
+    UNTIL(r, r->servers[0].sent == r->servers[0].to_send);
+    EXPECT_EQ(recv(fd, &byte, 1, 0), 1);
+}
+
+TEST(what_came_is_acknowledged_at_once_when_the_turn_sends_nothing_back)
+{
+    static rig r;
+    int fd;
+
+    net_rig_init(&r, NULL);
+    net_rig_listen(&r);
+    fd = raw_connect(sl_listener_port(r.listener));
+    UNTIL(&r, r.server_count == 1);
+    for (int round = 0; round < 20; round++) {
+        for (int i = 0; i < 5; i++) { /* a conversation: the system begins to wait for answers */
+            say_byte(&r, fd);
+            hear_byte(&r, fd);
+        }
+        if (acknowledges_at_once(far_end_of(fd)))
+            break; /* not this system; there is nothing to be seen */
+        say_byte(&r, fd);
+        EXPECT_EQ(acknowledges_at_once(far_end_of(fd)), 1);
+    }
+    EXPECT(!r.servers[0].has_ended);
+    close(fd);
+    net_rig_done(&r);
+}
+
+#endif

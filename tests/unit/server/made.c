@@ -120,9 +120,12 @@ static void talk_end(sl_request *request)
 
 static void cancel(sl_request *request, sl_str message)
 {
+    const char first = message.bytes == 0 ? 0 : message.data[0];
+
     tell("message", message);
     sl_call_cancel(request->call);
     EXPECT(!sl_request_open(request));
+    EXPECT(message.bytes == 0 || message.data[0] == first); /* it is there as long as this function runs */
 }
 
 static void begin_paused(sl_request *request)
@@ -161,7 +164,7 @@ static void stop(sl_request *request)
         .service = SL_STR_INIT("made.Made"), .name = SL_STR_INIT(method_name),                               \
         .kind = SL_METHOD_##method_kind, .who = SL_FOR_READERS, __VA_ARGS__                                  \
     }
-#define ECHO .begin = begin, .message = echo, .half_close = half_close, .end = end
+#define ECHO .begin = begin, .message = echo, .end = end
 
 static const sl_method methods[] = {
     MADE("Echo", UNARY, ECHO),
@@ -175,6 +178,7 @@ static const sl_method methods[] = {
          .half_close = count_end),
     MADE("Talk", BIDI, .begin = begin, .message = talk, .half_close = talk_end, .end = end),
     MADE("Cancel", BIDI, .begin = begin, .message = cancel, .half_close = half_close, .end = end),
+    MADE("CancelOne", UNARY, .begin = begin, .message = cancel, .end = end),
     MADE("Paused", BIDI, .begin = begin_paused, .message = talk, .half_close = talk_end, .end = end),
     MADE("Hasty", BIDI, .begin = begin_hasty, .message = talk, .half_close = talk_end, .end = end),
     MADE("Held", BIDI, .begin = begin_held, .message = talk, .end = end_held),

@@ -100,7 +100,7 @@ TEST(statistics_come_again_in_each_period_until_the_client_has_enough)
         server_rig_advance(&rig, 1 * MILLISECOND_NS);
         EXPECT_EQ(call->message_count, i);
     }
-    EXPECT_STR(shown(call, "sluice_uptime_seconds"), "4.000");
+    EXPECT_STR(shown(call, "sluice_uptime_seconds"), "4.000000000");
     server_call_cancel(call);
     server_rig_run(&rig);
     EXPECT_EQ(sl_host_due_ns(rig.host), UINT64_MAX); /* nobody is waited for any more */

@@ -9,6 +9,7 @@
 #include "server/recall.h"
 #include "server/reply.h"
 #include "wire/server_control.h"
+#include "wire/streams_control.h"
 
 #define USERS "/event_store.client.users.Users/"
 
@@ -196,8 +197,10 @@ TEST(every_sort_of_call_that_stays_open_is_recalled)
         calls[i] = server_rig_call(&w.rig, paths[i]);
         if (i == 0)
             server_call_send(calls[i], writes_append_options(&w, SL_STR("orders"), WRITES_ANY));
-        if (i == 2)
+        if (i == 2) {
             server_call_send(calls[i], SL_STR(""));
+            server_call_half_close(calls[i]);
+        }
     }
     server_rig_run_until_messages(&w.rig, calls[2], 1); /* all three were let in: they asked together */
     remove_user(&w, "bob");
@@ -340,7 +343,51 @@ TEST(the_first_user_ends_the_calls_of_an_open_server_but_not_of_an_insecure_one)
     }
 }
 
-/* A unary call that had to wait: for the rights of its stream, or at the door. */
+/* --- unary calls that have to wait --- */
+
+/* Not even an empty write fits. */
+static void fill_store(writes *w)
+{
+    static char data[16 * 1000 * 1000];
+    size_t bytes = sizeof data;
+
+    for (uint64_t number = 1; bytes > 0;) {
+        const sl_event_in event = { .id = { { 1, (uint8_t)number } },
+                                    .type = SL_STR("t"),
+                                    .data = { data, bytes } };
+        const sl_op op = { .kind = SL_OP_APPEND,
+                           .append = { .stream = SL_STR("large"), .events = &event, .event_count = 1 } };
+
+        if (writes_submit(w, &op))
+            number++;
+        else
+            bytes /= 2;
+    }
+}
+
+TEST(a_unary_call_that_waits_at_the_door_does_nothing_for_a_user_who_is_gone)
+{
+    const sl_delete_request request = { SL_STR("orders"), WRITES_ANY };
+    server_call *removal;
+    sl_str message;
+    writes w;
+
+    start_with_users(&w);
+    (void)open_batch(&w, "bob"); /* writes the event, and lets bob in at once the next time */
+    EXPECT_OK(sl_delete_request_encode(&request, &w.memory, &message));
+    fill_store(&w);
+    removal = server_rig_call(&w.rig, WRITES_DELETE_PATH);
+    server_call_send(removal, message);
+    server_call_half_close(removal);
+    writes_deliver(&w);
+    sl_recall_user(w.rig.host, sl_users_find(&w.rig.host->auth->users, SL_STR("bob")), false);
+    EXPECT(!removal->ended);
+    server_rig_run(&w.rig);
+    expect_recalled(removal);
+    EXPECT_STR(writes_stored(&w, "orders"), "0:t1");
+    end_with_users(&w);
+}
+
 TEST(an_identity_that_was_revoked_may_nothing_whoever_it_was)
 {
     static const sl_identity was[] = { { .name = SL_STR_INIT("root"), .is_admin = true, .is_revoked = true },

@@ -80,6 +80,17 @@ TEST(only_addresses_of_this_machine_are_loopback)
     }
 }
 
+TEST(only_the_names_of_all_addresses_mean_everywhere)
+{
+    static const char *const everywhere[] = { "", "0.0.0.0", "::", "[::]" };
+    static const char *const somewhere[] = { "0.0.0.1", "::1", "127.0.0.1", "localhost", "[::1]", "0" };
+
+    for (size_t i = 0; i < SL_COUNT_OF(everywhere); i++)
+        EXPECT(sl_address_is_everywhere(sl_str_from(everywhere[i])));
+    for (size_t i = 0; i < SL_COUNT_OF(somewhere); i++)
+        EXPECT(!sl_address_is_everywhere(sl_str_from(somewhere[i])));
+}
+
 TEST(an_address_that_others_can_reach_needs_tls_or_insecure)
 {
     sl_server_settings settings = sl_server_settings_default;

@@ -308,6 +308,37 @@ TEST(who_was_woken_does_not_wait_for_those_that_always_want_more)
     server_rig_done(&rig);
 }
 
+static void wake_others(void *ctx)
+{
+    worker *const w = ctx;
+
+    work(w);
+    sl_tail_polled(w->rig->host->tail);
+}
+
+TEST(who_is_woken_during_a_turn_comes_behind_those_that_the_turn_left)
+{
+    worker waker, left, late;
+    server_rig rig;
+
+    start(&rig);
+    hire(&waker, &rig, SL_TAIL_SHARE_NS, false);
+    hire(&left, &rig, SL_TAIL_SHARE_NS, false);
+    hire(&late, &rig, SL_TAIL_SHARE_NS, false);
+    waker.reader.run = wake_others;
+    sl_tail_wait_disk(rig.host->tail, &waker.reader);
+    sl_tail_wait_disk(rig.host->tail, &left.reader);
+    sl_tail_polled(rig.host->tail);
+    sl_tail_wait_disk(rig.host->tail, &late.reader);
+    EXPECT(sl_host_turn(rig.host));
+    EXPECT(waker.runs == 1 && left.runs == 0 && late.runs == 0);
+    EXPECT(sl_host_turn(rig.host));
+    EXPECT(left.runs == 1 && late.runs == 0);
+    EXPECT(!sl_host_turn(rig.host));
+    EXPECT_EQ(late.runs, 1);
+    server_rig_done(&rig);
+}
+
 TEST(places_are_few_and_handed_on_in_the_order_of_waiting)
 {
     static worker workers[SL_TAIL_PLACES_MAX + 3];

@@ -17,6 +17,7 @@ static void on_message(void *ctx, sl_call *call, const sl_message *message)
     const size_t shown = message->bytes < sizeof w->last - 1 ? message->bytes : sizeof w->last - 1;
 
     w->messages++;
+    w->last_messages += message->is_last;
     w->message_bytes += message->bytes;
     if (shown > 0)
         memcpy(w->last, message->data, shown);
@@ -211,14 +212,26 @@ static void read_block(raw *w, const uint8_t *block, size_t bytes)
     nghttp2_hd_inflate_end_headers(w->inflater);
 }
 
-static void read_frame(raw *w, uint8_t type, const uint8_t *payload, size_t bytes)
+static void read_window_update(raw *w, uint32_t stream_id, const uint8_t *payload)
+{
+    if (stream_id == 0)
+        w->window_bytes += u32_at(payload);
+    else
+        w->stream_window_opens++;
+}
+
+static void read_frame(raw *w, uint8_t type, uint32_t stream_id, const uint8_t *payload, size_t bytes)
 {
     assert_true(type < 16);
     w->frames[type]++;
     if (type == NGHTTP2_HEADERS)
         read_block(w, payload, bytes);
-    if (type == NGHTTP2_RST_STREAM)
+    if (type == NGHTTP2_WINDOW_UPDATE)
+        read_window_update(w, stream_id, payload);
+    if (type == NGHTTP2_RST_STREAM) {
         w->reset_error = u32_at(payload);
+        w->reset_stream_id = stream_id;
+    }
     if (type == NGHTTP2_GOAWAY) {
         w->goaway_error = u32_at(payload + 4);
         snprintf(w->goaway_text, sizeof w->goaway_text, "%.*s", (int)(bytes - 8), (const char *)payload + 8);
@@ -240,9 +253,20 @@ static void read_output(raw *w)
     for (size_t at = 0; at < bytes;) {
         const size_t payload_bytes = u32_at(output + at) >> 8;
         assert_true(at + 9 + payload_bytes <= bytes);
-        read_frame(w, output[at + 3], output + at + 9, payload_bytes);
+        read_frame(w, output[at + 3], u32_at(output + at + 5), output + at + 9, payload_bytes);
         at += 9 + payload_bytes;
     }
+}
+
+void raw_go_in_steps(raw *w, size_t step_bytes)
+{
+    for (size_t at = 0; at < w->out.bytes; at += step_bytes) {
+        const size_t left = w->out.bytes - at;
+        sl_connection_receive(w->server, w->now_ns, sl_buf_data(&w->out) + at,
+                              step_bytes < left ? step_bytes : left);
+    }
+    sl_buf_clear(&w->out);
+    raw_go(w);
 }
 
 void raw_go(raw *w)

@@ -21,6 +21,7 @@ typedef struct raw {
 
     /* What the application of the server has seen. */
     unsigned calls, messages, half_closes, ends;
+    unsigned last_messages; /* that were said to be the last */
     size_t message_bytes;
     char last[256];
     sl_call *call; /* the newest */
@@ -30,7 +31,9 @@ typedef struct raw {
 
     /* What the server has said. */
     unsigned frames[16]; /* by type */
-    uint32_t goaway_error, reset_error;
+    uint32_t goaway_error, reset_error, reset_stream_id;
+    size_t window_bytes;          /* that the window of the connection was opened by */
+    unsigned stream_window_opens; /* how often that of a call was */
     char goaway_text[128];
     char headers[2048]; /* of all blocks: "name: value\n" */
     char text[1024];    /* when it was no HTTP/2 */
@@ -54,6 +57,9 @@ void raw_message(raw *w, uint32_t stream_id, uint8_t flags, uint8_t compressed, 
 
 /* The server reads it, and what it answers is taken apart. */
 void raw_go(raw *w);
+
+/* The same, but the server reads so many bytes at a time. */
+void raw_go_in_steps(raw *w, size_t step_bytes);
 
 /* The server waits a second for the peer to close, and then no more. */
 bool raw_finishes(raw *w);

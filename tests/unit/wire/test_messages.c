@@ -160,3 +160,97 @@ TEST(wire_padding_and_trailers_of_a_request_do_not_matter)
     sl_buf_done(&block);
     raw_close(&w);
 }
+
+/* --- the last one --- */
+
+/* How often and where the end of the request is said, and how many messages are known to be the last when they come. */
+TEST(wire_a_message_is_said_to_be_the_last_when_its_frame_ends_the_request)
+{
+    static const struct {
+        uint8_t first_flags, second_flags;
+        bool second;
+        unsigned last;
+    } rows[] = {
+        { NGHTTP2_FLAG_END_STREAM, 0, false, 1 },
+        { 0, 0, false, 0 },
+        { 0, NGHTTP2_FLAG_END_STREAM, true, 1 },
+        { 0, 0, true, 0 },
+    };
+
+    for (size_t i = 0; i < SL_COUNT_OF(rows); i++)
+        for (size_t step = 1; step < 40; step++) { /* however the bytes are cut */
+            raw w = { .finishes = true };
+
+            raw_open(&w, NULL, true);
+            raw_request(&w, 1, 0, "");
+            raw_go(&w);
+            raw_message(&w, 1, rows[i].first_flags, 0, "hello", 5);
+            if (rows[i].second)
+                raw_message(&w, 1, rows[i].second_flags, 0, "again", 5);
+            raw_go_in_steps(&w, step);
+            EXPECT_ROW(w.messages == 1 + (unsigned)rows[i].second, i);
+            EXPECT_ROW(w.last_messages == rows[i].last && w.half_closes == rows[i].last, i);
+            raw_close(&w);
+        }
+}
+
+TEST(wire_of_two_messages_only_the_second_is_the_last_wherever_frames_cut_them)
+{
+    static const uint8_t two[] = { 0, 0, 0, 0, 1, 'a', 0, 0, 0, 0, 1, 'b' };
+
+    for (size_t cut = 0; cut < sizeof two; cut++) {
+        raw w = { .finishes = true };
+
+        raw_open(&w, NULL, true);
+        raw_request(&w, 1, 0, "");
+        raw_frame(&w, NGHTTP2_DATA, 0, 1, two, cut);
+        raw_frame(&w, NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, 1, two + cut, sizeof two - cut);
+        raw_go(&w);
+        EXPECT_ROW(w.messages == 2 && w.last_messages == 1, cut);
+        EXPECT_STR(w.last, "b");
+        raw_close(&w);
+    }
+}
+
+TEST(wire_an_end_behind_padding_or_in_a_frame_of_its_own_is_not_known_before_it_comes)
+{
+    static const uint8_t padded[] = { 2, 0, 0, 0, 0, 1, 'a', 0, 0 };
+
+    for (int own_frame = 0; own_frame < 2; own_frame++) {
+        raw w = { .finishes = true };
+
+        raw_open(&w, NULL, true);
+        raw_request(&w, 1, 0, "");
+        if (own_frame)
+            raw_message(&w, 1, 0, 0, "a", 1);
+        raw_frame(&w, NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM | (own_frame ? 0 : NGHTTP2_FLAG_PADDED), 1,
+                  padded, own_frame ? 0 : sizeof padded);
+        raw_go(&w);
+        EXPECT_EQ(w.messages, 1);
+        EXPECT_EQ(w.last_messages, 0);
+        EXPECT_EQ(w.half_closes, 1);
+        EXPECT(strstr(w.headers, "grpc-status: 0\n") != NULL);
+        raw_close(&w);
+    }
+}
+
+TEST(wire_a_paused_call_knows_its_last_message_when_it_resumes)
+{
+    for (int ended = 0; ended < 2; ended++) {
+        raw w = { 0 };
+
+        raw_open(&w, NULL, true);
+        raw_request(&w, 1, 0, "");
+        raw_go(&w);
+        sl_call_pause(w.call);
+        raw_message(&w, 1, 0, 0, "first", 5);
+        raw_message(&w, 1, 0, 0, "second", 6);
+        raw_frame(&w, NGHTTP2_DATA, ended ? NGHTTP2_FLAG_END_STREAM : 0, 1, NULL, 0);
+        raw_go(&w);
+        EXPECT_EQ(w.messages, 0);
+        sl_call_resume(w.call);
+        EXPECT_EQ(w.messages, 2);
+        EXPECT_EQ(w.last_messages, ended);
+        raw_close(&w);
+    }
+}
