@@ -288,10 +288,7 @@ static void act_on_server(play *p)
         fuzz_passwords_held = false;
         p->w.woken = true;
         break;
-    case 4:
-        p->w.allocs_left = script_next(&p->s);
-        p->w.fails_left = 1 + (action >> 3 & 3u);
-        break;
+    case 4: tight_memory_fail(&p->w.memory, script_next(&p->s), 1 + (action >> 3 & 3u)); break;
     case 5: sl_host_stop(p->w.host, "the input stops the server"); break;
     case 6: world_shut_door(&p->w); break;
     default: world_begin_shutdown(&p->w); break;

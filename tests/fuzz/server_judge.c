@@ -25,6 +25,11 @@ static bool has_uuid(sl_wire_id id)
     return id.form == SL_WIRE_ID_STRUCTURED || id.form == SL_WIRE_ID_TEXT;
 }
 
+static bool has_text(sl_str message, sl_str text)
+{
+    return message.bytes > 0 && memmem(message.data, message.bytes, text.data, text.bytes) != NULL;
+}
+
 /* --- what the client sends --- */
 
 /* Options first, then events: whatever breaks that is refused, and then there is no success to be judged. */
@@ -93,8 +98,18 @@ static void read_sent(judge_read *read, uint32_t message_index, sl_str message)
     sl_arena_done(&arena);
 }
 
-void judge_sent(judge_call *call, const sl_method *method, uint32_t message_index, sl_str message)
+/* Who changes a user may make another administrator of him. Links point to the administrator's own stream: to name that is no change. */
+static bool changes_users(const sl_method *method, sl_str message)
 {
+    const sl_str service = method == NULL ? SL_STR("") : method->service;
+
+    return sl_str_equal(service, sl_method_users_update.service) || has_text(message, SL_STR("$user-bob")) ||
+           has_text(message, SL_STR("$users"));
+}
+
+void judge_sent(judge *j, judge_call *call, const sl_method *method, uint32_t message_index, sl_str message)
+{
+    j->users_are_changed |= changes_users(method, message);
     if (method == &sl_method_streams_append)
         append_sent(&call->append, message_index, message);
     else if (method == &sl_method_streams_batch_append)
@@ -108,7 +123,7 @@ void judge_sent(judge_call *call, const sl_method *method, uint32_t message_inde
 static void acknowledge(judge *j, const judge_call *call, const judge_append *append,
                         sl_wire_revision revision, sl_wire_position position)
 {
-    judge_ack *const ack = &j->acks[j->ack_count];
+    judge_ack *ack;
 
     assert(!call->began_shut);
     if (!append->is_known)
@@ -118,11 +133,11 @@ static void acknowledge(judge *j, const judge_call *call, const judge_append *ap
     assert(position.commit < sl_store_end(j->store)); /* nobody hears of it before it is durable */
     if (j->ack_count == JUDGE_ACKS_MAX)
         return;
+    ack = &j->acks[j->ack_count++];
     *ack = (judge_ack){ .stream_bytes = append->stream_bytes,
                         .last_id = append->last_id,
                         .revision = revision.number };
     memcpy(ack->stream, append->stream, append->stream_bytes);
-    j->ack_count++;
 }
 
 static void append_received(judge *j, const judge_call *call, sl_str message)
@@ -193,6 +208,8 @@ static void read_received(judge_read *read, sl_str message)
 void judge_received(judge *j, judge_call *call, const sl_method *method, sl_str message)
 {
     call->received_count++;
+    if (j->secret.bytes > 0 && call->is_stranger && !j->users_are_changed)
+        assert(!has_text(message, j->secret));
     if (method == &sl_method_streams_append)
         append_received(j, call, message);
     else if (method == &sl_method_streams_batch_append)

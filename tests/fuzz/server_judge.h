@@ -4,6 +4,7 @@
  *   - a call that ends well has exactly the answers that it should have: one, or one for each append of a batch
  *   - an append that was answered with success was durable at that moment, and can be read back at the end
  *   - answers can be decoded; what is read comes in order, from the stream that was asked for, and is not more than was asked for
+ *   - the hash of the administrator's password is given to nobody but him, by no way, as long as nobody has changed a user
  *   - after the door was shut nothing is accepted, and once what was inside is answered nothing is written
  *
  * The judge looks at the messages on the side of the client, with the codecs of the client, and at the store, past all services. */
@@ -44,7 +45,8 @@ typedef struct judge_read {
 } judge_read;
 
 typedef struct judge_call {
-    bool began_shut; /* the door was shut when it was started */
+    bool began_shut;  /* the door was shut when it was started */
+    bool is_stranger; /* not the administrator */
     judge_append append;
     judge_append batches[JUDGE_BATCHES_MAX];
     uint32_t batch_count;
@@ -61,6 +63,8 @@ typedef struct judge_ack {
 
 typedef struct judge {
     sl_store *store; /* past all services */
+    sl_str secret;   /* empty: there is none to keep */
+    bool users_are_changed;
     judge_ack acks[JUDGE_ACKS_MAX];
     uint32_t ack_count;
     bool door_is_shut;
@@ -70,7 +74,7 @@ typedef struct judge {
 } judge;
 
 /* message_index: of this call, from 0 on. */
-void judge_sent(judge_call *call, const sl_method *method, uint32_t message_index, sl_str message);
+void judge_sent(judge *j, judge_call *call, const sl_method *method, uint32_t message_index, sl_str message);
 void judge_received(judge *j, judge_call *call, const sl_method *method, sl_str message);
 
 /* The server has said how it went. */

@@ -72,6 +72,7 @@ static const sl_str contents[] = {
     SL_STR_INIT("0@a"),
     SL_STR_INIT("1@b"),
     SL_STR_INIT("99999999999999999999@a"),
+    SL_STR_INIT("0@$user-root"),
     SL_STR_INIT("{\"$maxCount\":2}"),
     SL_STR_INIT("{\"$tb\":1}"),
     SL_STR_INIT("{\"$maxAge\":1}"),

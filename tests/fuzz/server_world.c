@@ -11,88 +11,14 @@
 #include "server/services.h"
 
 #include <assert.h>
-#include <sanitizer/asan_interface.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 enum {
-    PIECE_BYTES = 64 * 1024,
-    KEPT_MAX = 8,
-    KEPT_BYTES_MIN = 64 * 1024,
+    PIECE_BYTES = 64 * 1024
 };
 
-/* --- memory, clock, log --- */
-
-static bool is_failing(world *w)
-{
-    if (w->allocs_left == UINT32_MAX)
-        return false;
-    if (w->allocs_left > 0) {
-        w->allocs_left--;
-        return false;
-    }
-    if (w->fails_left-- > 0)
-        return true;
-    w->allocs_left = UINT32_MAX;
-    return false;
-}
-
-/* A host and its store have tables of megabytes, and getting them from the system page by page takes ten times as long as
- * everything else. So what is taken at the beginning is kept for the next input, which takes the same; meanwhile it is poisoned. */
-static struct {
-    void *memory; /* NULL: it is in use */
-    size_t bytes; /* 0: nothing has this place */
-} kept[KEPT_MAX];
-
-static void *take_kept(const world *w, size_t bytes)
-{
-    for (size_t i = 0; w->is_opening && bytes >= KEPT_BYTES_MIN && i < KEPT_MAX; i++) {
-        void *const memory = kept[i].memory;
-
-        if (kept[i].bytes == 0) { /* the first input: who gives the block back finds its place */
-            kept[i].bytes = bytes;
-            return NULL;
-        }
-        if (memory == NULL || kept[i].bytes != bytes)
-            continue;
-        kept[i].memory = NULL;
-        ASAN_UNPOISON_MEMORY_REGION(memory, bytes);
-        return memory;
-    }
-    return NULL;
-}
-
-static void give_or_keep(void *memory, size_t bytes)
-{
-    for (size_t i = 0; bytes >= KEPT_BYTES_MIN && i < KEPT_MAX; i++)
-        if (kept[i].memory == NULL && kept[i].bytes == bytes) {
-            kept[i].memory = memory;
-            ASAN_POISON_MEMORY_REGION(memory, bytes);
-            return;
-        }
-    free(memory);
-}
-
-static void *resize(void *ctx, void *memory, size_t old_bytes, size_t new_bytes)
-{
-    world *const w = ctx;
-    void *resized = NULL;
-
-    if (new_bytes > old_bytes && is_failing(w))
-        return NULL;
-    w->memory_bytes += new_bytes - old_bytes;
-    assert(w->memory_bytes <= WORLD_MEMORY_BYTES_MAX);
-    if (new_bytes == 0) {
-        give_or_keep(memory, old_bytes);
-        return NULL;
-    }
-    if (memory == NULL)
-        resized = take_kept(w, new_bytes);
-    if (resized == NULL)
-        resized = realloc(memory, new_bytes);
-    assert(resized != NULL);
-    return resized;
-}
+/* --- log and wake --- */
 
 /* Lines are made and dropped: what is in them comes from peers. */
 static void log_sink(void *ctx, const char *line, size_t line_bytes)
@@ -207,6 +133,7 @@ static void write_user(world *w, const char *name, const char *password, const c
              "{\"loginName\":\"%s\",\"fullName\":\"\",\"groups\":[%s],\"hash\":\"%s\",\"disabled\":false}",
              name, groups, hash);
     snprintf(stream, sizeof stream, "$user-%s", name);
+    memcpy(w->hash, hash, sizeof hash);
     write_event(w, stream, "$UserCreated", json);
     write_event(w, "$users", "$User", name);
 }
@@ -228,7 +155,7 @@ static void open_host(world *w)
     static const sl_shutdown_steps steps = {
         .refuse = refuse, .farewell = farewell, .cut = cut, .held = held
     };
-    const sl_err err = sl_host_new(&(sl_host_setup){ .alloc = &w->alloc,
+    const sl_err err = sl_host_new(&(sl_host_setup){ .alloc = &w->memory.alloc,
                                                      .clock = &w->clock,
                                                      .log = &w->log,
                                                      .settings = &w->settings,
@@ -248,29 +175,27 @@ static void open_host(world *w)
 
 void world_open(world *w, const world_wishes *wishes)
 {
-    *w = (world){ .alloc = { w, resize },
-                  .is_opening = true,
-                  .allocs_left = UINT32_MAX,
-                  .time = { 1000000000, 1700000000000000000 },
-                  .shutdown_due_ns = UINT64_MAX };
+    *w = (world){ .time = { 1000000000, 1700000000000000000 }, .shutdown_due_ns = UINT64_MAX };
+    tight_memory_init(&w->memory);
     fuzz_passwords_held = false;
     fuzz_randomness_restart();
     w->clock = sl_clock_manual_clock(&w->time);
     w->log = (sl_logger){ SL_LOG_DEBUG, SL_LOG_FORMAT_TEXT, &w->clock, log_sink, w };
     choose_settings(w, wishes);
-    w->store = slow_store_open(&w->alloc);
+    w->store = slow_store_open(&w->memory.alloc);
     assert(w->store != NULL);
     if (wishes->has_users) {
-        write_user(w, "root", "root-secret", "\"$admins\"");
         write_user(w, "bob", "bob-secret", "\"readers\"");
+        write_user(w, "root", "root-secret", "\"$admins\"");
     }
     open_host(w);
     if (!wishes->keeps_spares)
         w->host->spare_requests_max = 0;
     w->judge.store = w->store->inner;
+    w->judge.secret = wishes->has_users && !wishes->insecure ? sl_str_from(w->hash) : SL_STR("");
     for (size_t i = 0; i < WORLD_PEERS_MAX; i++)
         w->peers[i].world = w;
-    w->is_opening = false;
+    w->memory.is_opening = false;
 }
 
 /* --- connections --- */
@@ -493,6 +418,14 @@ static const sl_method *method_of(sl_str path)
     return sl_method_find(path, &why);
 }
 
+static bool has_row(const sl_metadata *rows, size_t count, sl_str value)
+{
+    for (size_t i = 0; i < count; i++)
+        if (sl_str_equal(rows[i].value, value))
+            return true;
+    return false;
+}
+
 world_call *world_call_start(world_peer *peer, sl_str path, const sl_metadata *metadata, size_t count,
                              uint64_t deadline_ns)
 {
@@ -508,6 +441,7 @@ world_call *world_call_start(world_peer *peer, sl_str path, const sl_metadata *m
         return NULL;
     *call = (world_call){ .peer = peer, .method = method_of(path) };
     call->judged.began_shut = w->judge.door_is_shut;
+    call->judged.is_stranger = !has_row(metadata, count, WORLD_ROOT_CREDENTIALS);
     if (sl_call_start(peer->client, &request, &call->call) != SL_OK)
         return NULL;
     w->call_count++;
@@ -518,7 +452,7 @@ world_call *world_call_start(world_peer *peer, sl_str path, const sl_metadata *m
 void world_call_send(world_call *call, sl_str message)
 {
     if (sl_call_send(call->call, &message, 1) == SL_OK)
-        judge_sent(&call->judged, call->method, call->sent_count++, message);
+        judge_sent(&call->peer->world->judge, &call->judged, call->method, call->sent_count++, message);
 }
 
 void world_call_half_close(world_call *call)
@@ -550,7 +484,7 @@ static bool is_lingering(const world *w)
 
 static void be_calm(world *w)
 {
-    w->allocs_left = UINT32_MAX;
+    tight_memory_calm(&w->memory);
     slow_store_calm(w->store);
     fuzz_passwords_held = false;
     w->woken = true;
@@ -619,11 +553,11 @@ void world_close(world *w)
         if (w->peers[i].link != NULL)
             world_break(&w->peers[i]);
     check_calls(w);
-    w->allocs_left = UINT32_MAX; /* the judge needs some memory */
+    tight_memory_calm(&w->memory); /* the judge needs some */
     judge_acks(&w->judge, w->time.wall_ns);
     if (sl_auth_is_busy(w->host->auth))
         sl_auth_leave_helper(w->host->auth);
     sl_host_free(w->host);
     sl_store_close(&w->store->base);
-    assert(w->memory_bytes == 0);
+    assert(w->memory.bytes == 0);
 }

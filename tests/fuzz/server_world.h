@@ -6,26 +6,29 @@
  * Two kinds of peers. One has the client side of our own engine: its calls are correct HTTP/2, so that the services behind get
  * whatever the input wants them to get. The other has nothing: the input writes the bytes itself.
  *
- * All memory of the server goes through one allocator, which fails when it is told to, has a bound, and must have everything back
- * at the end. */
+ * Everything that is not the server itself does the same each time: one input, one way through. */
 #ifndef SL_TESTS_FUZZ_SERVER_WORLD_H
 #define SL_TESTS_FUZZ_SERVER_WORLD_H
 
 #include "server_judge.h"
+#include "server_memory.h"
 #include "server_store.h"
 
 #include "server/host.h"
 #include "server/link.h"
 #include "server/method.h"
+#include "server/passwords.h"
 #include "server/shutdown.h"
 #include "wire/call.h"
 
 enum {
     WORLD_PEERS_MAX = 4,
-    WORLD_CALLS_MAX = 64, /* in one input; later ones are not made */
-    WORLD_MEMORY_BYTES_MAX = 64 << 20,
+    WORLD_CALLS_MAX = 64,        /* in one input; later ones are not made */
     WORLD_TURNS_MAX = 20 * 1000, /* of one rest: who needs more runs for ever */
 };
+
+/* Of the only administrator at the beginning: root, root-secret. */
+#define WORLD_ROOT_CREDENTIALS SL_STR("Basic cm9vdDpyb290LXNlY3JldA==")
 
 typedef struct world world;
 
@@ -53,12 +56,7 @@ typedef struct world_call {
 } world_call;
 
 struct world {
-    sl_alloc alloc;
-    bool is_opening;
-    size_t memory_bytes;
-    uint32_t allocs_left; /* until the first that fails; UINT32_MAX: for ever */
-    uint32_t fails_left;  /* so many, then all is well again */
-
+    tight_memory memory; /* of host, store and links */
     sl_clock_manual time;
     sl_clock clock;
     sl_logger log;
@@ -68,6 +66,7 @@ struct world {
     sl_shutdown shutdown;
     uint64_t shutdown_due_ns;
     int64_t ids_made;
+    char hash[SL_PASSWORD_HASH_BYTES]; /* of root's password */
     bool woken;
     bool begin_shutdown; /* a client asked for it */
     bool is_leaving;     /* the last phase of a shutdown has begun */

@@ -371,6 +371,7 @@ class Admin(Serve):
         self.assertEqual(info["addresses"], {"grpc": server.grpc, "admin": server.admin})
         self.assertEqual((info["ready"], info["shutting_down"], info["tls"], info["users"]), (True, None, True, 0))
         self.assertEqual(info["settings"]["data"], str(self.folder))
+        self.assertEqual((info["open_calls"], info["open_connections"], info["open_subscriptions"]), (0, 0, 0))
         self.assertEqual(info["settings"]["grace_seconds"], 10)
         self.assertEqual(str(uuid.UUID(info["instance"])), info["instance"])
         self.assertGreaterEqual(info["uptime_seconds"], 0)
