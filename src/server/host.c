@@ -40,6 +40,7 @@ static void fill(sl_host *host, const sl_host_setup *setup)
                        .store = setup->store,
                        .instance = setup->instance,
                        .seed = setup->seed,
+                       .input.bytes_max = SL_HOST_INPUT_BYTES_MAX,
                        .started_ns = sl_clock_mono_ns(setup->clock),
                        .spare_requests_max = SL_REQUEST_SPARES_MAX,
                        .find_method = sl_method_find,

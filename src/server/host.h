@@ -31,6 +31,9 @@ typedef struct sl_tail sl_tail;
 typedef struct sl_auth sl_auth;
 typedef struct sl_access sl_access;
 
+/* Of input that is not complete, all connections together: eight that bring three of the largest messages each. */
+#define SL_HOST_INPUT_BYTES_MAX (UINT64_C(512) * 1024 * 1024)
+
 /* Shared by everything in this folder. The counters are everybody's; any other field is changed only by host.c, the driver, or
  * the file that its comment names. */
 struct sl_host {
@@ -55,6 +58,7 @@ struct sl_host {
     sl_list spare_requests;  /* memory of calls that are over, for the next ones: request.c */
     uint32_t spare_request_count,
         spare_requests_max;  /* tests set the second to 0: then a sanitizer sees all */
+    sl_wire_budget input;    /* of messages that are not complete yet, all connections together: link.c */
     uint64_t gathered_bytes; /* of appends that are not complete yet, all calls together: streams/gather.h */
     uint64_t ids_made;       /* UUIDs that were made here: streams/write.h */
     sl_seldom read_failed, filter_failed;  /* lines of the log: streams/read.c, streams/read_filter.c */

@@ -45,7 +45,8 @@ sl_err sl_link_new(sl_host *host, const sl_link_owner *owner, sl_link **ret_link
                                             .limits = &limits,
                                             .handler = &sl_dispatch_handler,
                                             .ctx = link,
-                                            .counters = &host->counters.wire };
+                                            .counters = &host->counters.wire,
+                                            .input = &host->input };
     sl_err err;
 
     if (link == NULL)

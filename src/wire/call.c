@@ -202,14 +202,19 @@ void sl_engine_stream_closed(sl_call *call, uint32_t http2_error)
     sl_engine_release(call);
 }
 
-/* The earliest moment at which something may be due. Progress does not move it; when it comes, it is looked at
- * again, so that sending costs no heap operation. */
-static uint64_t next_due_ns(const sl_call *call)
+static uint64_t stall_due_ns(const sl_call *call)
 {
     const uint64_t stall_ns = call->connection->limits.stall_timeout_ns;
     const bool sends = call->outgoing.bytes > 0 && stall_ns > 0;
 
-    return sl_min_u64(call->deadline_ns, sends ? sl_add_sat_u64(call->progress_ns, stall_ns) : UINT64_MAX);
+    return sends ? sl_add_sat_u64(call->progress_ns, stall_ns) : UINT64_MAX;
+}
+
+/* The earliest moment at which something may be due. Progress does not move it; when it comes, it is looked at
+ * again, so that sending costs no heap operation. */
+static uint64_t next_due_ns(const sl_call *call)
+{
+    return sl_min_u64(call->deadline_ns, sl_min_u64(stall_due_ns(call), sl_engine_message_due_ns(call)));
 }
 
 void sl_engine_set_timer(sl_call *call)
@@ -241,8 +246,10 @@ void sl_engine_timer_due(sl_call *call)
         sl_engine_half_open_due(call);
     else if (call->deadline_ns <= connection->now_ns)
         sl_engine_deadline(call);
-    else if (next_due_ns(call) <= connection->now_ns)
+    else if (stall_due_ns(call) <= connection->now_ns)
         stalled(call);
+    else if (sl_engine_message_due_ns(call) <= connection->now_ns)
+        sl_engine_message_due(call);
     else
         sl_engine_set_timer(call);
     sl_engine_release(call);

@@ -51,6 +51,7 @@ static void init(sl_connection *connection, const sl_connection_options *options
         .ctx = options->ctx,
         .role = options->role,
         .tls = options->tls,
+        .input = options->input,
     };
     connection->counters = options->counters == NULL ? &connection->own_counters : options->counters;
     sl_list_init(&connection->calls);

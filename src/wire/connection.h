@@ -120,6 +120,17 @@ typedef struct sl_wire_counters {
     uint64_t bytes_received, bytes_sent;
 } sl_wire_counters;
 
+/* Input that waits in memory, of all connections that share it: messages whose rest has not come, and what came for calls that
+ * are paused. The owner fills bytes_max and leaves the rest alone. Beyond it the call that would make it grow is refused,
+ * RESOURCE_EXHAUSTED; the first SL_INPUT_FREE_BYTES of a connection do not count. */
+typedef struct sl_wire_budget {
+    uint64_t bytes, bytes_max;
+} sl_wire_budget;
+
+enum {
+    SL_INPUT_FREE_BYTES = 64 * 1024
+};
+
 typedef struct sl_connection_options {
     sl_role role;
     const sl_alloc *alloc;        /* NULL: the default one; must live as long as the connection */
@@ -127,6 +138,7 @@ typedef struct sl_connection_options {
     const sl_connection_handler *handler;
     void *ctx;
     sl_wire_counters *counters; /* may be NULL */
+    sl_wire_budget *input;      /* NULL: only the limits count; else it must live as long as the connection */
     sl_str authority;           /* client: "host:port"; copied */
     bool tls;                   /* client: the scheme is https */
 } sl_connection_options;

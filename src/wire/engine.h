@@ -6,7 +6,7 @@
  *      session.c      nghttp2: set-up and the table of its callbacks
  *      frames.c       which frames are too many
  *      headers.c      what both sides do with headers; request.c for a server, response.c for a client
- *      incoming.c     DATA -> messages; credit
+ *      incoming.c     DATA -> messages; credit         input.c  how much of it may wait, and for how long
  *      outgoing.c     messages -> DATA; room
  *      call.c         the life of a call; finish.c  status and trailers; half_open.c  a server's call after its status
  *
@@ -82,8 +82,11 @@ struct sl_call {
     /* Incoming. */
     sl_buf incoming; /* an unfinished message, or whatever came while the call is paused */
     sl_ledger ledger;
-    size_t credit; /* to be given to nghttp2 */
+    size_t credit;       /* to be given to nghttp2 */
+    size_t input_bytes;  /* of `incoming`, as the connection has counted it */
+    uint64_t message_ns; /* when something of the unfinished message came last */
     uint32_t message_bytes_max;
+    bool message_waits; /* for its rest */
     bool paused, delivering, remote_done, half_close_told;
 
     /* Outgoing. */
@@ -133,7 +136,9 @@ struct sl_connection {
     size_t frame_bytes_left;           /* of the DATA frame that comes in, its padding included */
     sl_ledger ledger;
     size_t credit;
-    sl_gunzip *gunzip; /* made when the first compressed message comes */
+    size_t input_bytes;    /* that wait in `incoming` of all calls */
+    sl_wire_budget *input; /* NULL: none */
+    sl_gunzip *gunzip;     /* made when the first compressed message comes */
 
     /* Outgoing. */
     size_t output_bytes;
@@ -187,6 +192,13 @@ void sl_engine_data(sl_call *call, const uint8_t *data, size_t bytes, bool is_en
 void sl_engine_half_close(sl_call *call); /* the peer's last frame of the call came */
 void sl_engine_drop_incoming(sl_call *call);
 void sl_engine_give_credit(sl_call *call);
+
+/* input.c */
+bool sl_engine_input_fits(const sl_call *call, size_t bytes); /* may `incoming` grow by so much? */
+void sl_engine_input_changed(sl_call *call);                  /* `incoming` has grown or shrunk */
+void sl_engine_message_came_on(sl_call *call); /* something of an unfinished message, or its end */
+uint64_t sl_engine_message_due_ns(const sl_call *call);
+void sl_engine_message_due(sl_call *call);
 
 /* outgoing.c */
 ssize_t sl_engine_read(nghttp2_session *session, int32_t stream_id, uint8_t *into, size_t allowed,

@@ -69,6 +69,7 @@ void sl_engine_drop_incoming(sl_call *call)
 {
     assert(call->ended);
     sl_spares_collect(&call->connection->spares, &call->incoming);
+    sl_engine_input_changed(call);
     complete(call, call->ledger.partial);
     consume(call, call->ledger.held);
     call->credit = 0;
@@ -155,19 +156,29 @@ static void deliver_front(sl_call *call, size_t whole, bool is_last)
     const size_t partial = call->ledger.partial;
 
     complete(call, partial < whole ? partial : whole);
+    sl_engine_message_came_on(call);
     deliver(call, sl_buf_data(&call->incoming), whole, is_last);
     if (call->ended)
         return;
     sl_buf_consume(&call->incoming, whole);
     if (call->incoming.bytes == 0)
         sl_spares_collect(&call->connection->spares, &call->incoming);
+    sl_engine_input_changed(call);
 }
 
 static bool append(sl_call *call, const uint8_t *data, size_t bytes)
 {
+    if (!sl_engine_input_fits(call, bytes)) {
+        sl_engine_refuse(
+            call, SL_STATUS_RESOURCE_EXHAUSTED,
+            SL_STR("the server holds as much of unfinished messages as it can; try again later"));
+        return false;
+    }
     sl_spares_lend(&call->connection->spares, &call->incoming);
-    if (sl_buf_append(&call->incoming, data, bytes) == SL_OK)
+    if (sl_buf_append(&call->incoming, data, bytes) == SL_OK) {
+        sl_engine_input_changed(call);
         return true;
+    }
     sl_engine_refuse(call, SL_STATUS_RESOURCE_EXHAUSTED, SL_STR("out of memory"));
     return false;
 }
@@ -189,6 +200,7 @@ static size_t assemble(sl_call *call, const uint8_t *data, size_t bytes, bool is
     if (!append(call, data, count))
         return 0;
     grow_partial(call, count);
+    sl_engine_message_came_on(call);
     check_unfinished(call);
     if (call->ended || call->incoming.bytes < SL_PREFIX_BYTES)
         return count;
@@ -279,6 +291,7 @@ static void deliver_kept(sl_call *call)
     whole = call->incoming.bytes - call->ledger.partial;
     call->credit += sl_ledger_reopen(&call->ledger, (size_t)whole);
     call->connection->credit += sl_ledger_reopen(&call->connection->ledger, (size_t)whole);
+    sl_engine_message_came_on(call);
     check_unfinished(call);
 }
 

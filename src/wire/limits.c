@@ -44,6 +44,8 @@ const sl_wire_limits sl_wire_limits_default = {
     .keepalive_interval_ns = 10 * SECOND_NS,
     .keepalive_timeout_ns = 10 * SECOND_NS,
     .idle_timeout_ns = 600 * SECOND_NS,
+    /* Longer than any hiccup of a network over which the pings above still come back. */
+    .message_timeout_ns = 30 * SECOND_NS,
     /* A consumer may think for minutes with its window full; what it holds meanwhile is bounded. */
     .stall_timeout_ns = 1800 * SECOND_NS,
     .shutdown_notice_ns = 1 * SECOND_NS,

@@ -46,6 +46,7 @@ typedef struct sl_wire_limits {
     uint64_t keepalive_interval_ns; /* nothing came for so long: send a PING */
     uint64_t keepalive_timeout_ns;  /* and still nothing for so long after it: the peer is gone */
     uint64_t idle_timeout_ns;       /* without any call */
+    uint64_t message_timeout_ns;    /* a message was begun and nothing more of it comes */
     uint64_t stall_timeout_ns;      /* a call has bytes to send and the peer takes none of them */
     uint64_t shutdown_notice_ns; /* between the two GOAWAYs of a graceful end, if the peer answers no PING */
     uint64_t linger_timeout_ns;  /* server: after our last word, for the peer to close first */

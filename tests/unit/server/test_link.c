@@ -70,6 +70,24 @@ TEST(a_connection_without_a_call_that_is_let_in_goes_after_a_minute)
     server_rig_done(&rig);
 }
 
+TEST(messages_that_are_not_complete_are_counted_over_all_connections)
+{
+    static char large[300 * 1024];
+    server_rig rig;
+
+    server_rig_init(&rig);
+    made_start(&rig);
+    EXPECT_EQ(rig.host->input.bytes_max, SL_HOST_INPUT_BYTES_MAX);
+    rig.host->input.bytes = SL_HOST_INPUT_BYTES_MAX; /* somebody else's */
+    EXPECT_CALL_STATUS(server_rig_unary(&rig, MADE_ECHO, (sl_str){ large, sizeof large }),
+                       SL_STATUS_RESOURCE_EXHAUSTED);
+    EXPECT_CALL_STATUS(server_rig_unary(&rig, MADE_ECHO, SL_STR("small")), SL_STATUS_OK);
+    rig.host->input.bytes = 0;
+    EXPECT_CALL_STATUS(server_rig_unary(&rig, MADE_ECHO, (sl_str){ large, sizeof large }), SL_STATUS_OK);
+    EXPECT_EQ(rig.host->input.bytes, 0);
+    server_rig_done(&rig);
+}
+
 TEST(the_address_of_a_peer_is_kept_and_never_overflows)
 {
     char address[200];

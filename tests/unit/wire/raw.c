@@ -54,7 +54,8 @@ void raw_open(raw *w, const sl_wire_limits *limits, bool with_preface)
                                             .limits = limits,
                                             .handler = &handler,
                                             .ctx = w,
-                                            .counters = &w->counters };
+                                            .counters = &w->counters,
+                                            .input = w->input };
 
     w->alloc = test_alloc_use(&w->memory);
     w->now_ns = 1000000000;

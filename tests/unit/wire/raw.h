@@ -28,6 +28,7 @@ typedef struct raw {
     sl_call_end_info info;
     bool finishes; /* answer OK at the half-close */
     uint32_t message_bytes_max;
+    sl_wire_budget *input; /* of the server; set before it is opened */
 
     /* What the server has said. */
     unsigned frames[16]; /* by type */
