@@ -21,10 +21,11 @@ static memory_event *event_new(const sl_alloc *alloc, uint32_t stream, const sl_
     const size_t text_bytes =
         event->stream.bytes + event->type.bytes + event->data.bytes + event->metadata.bytes;
     memory_event *const kept = sl_alloc_take(alloc, sizeof *kept + text_bytes);
-    char *at = (char *)(kept + 1);
+    char *at;
 
     if (kept == NULL)
         return NULL;
+    at = (char *)(kept + 1);
     *kept = (memory_event){ .event = *event, .stream = stream, .bytes = sizeof *kept + text_bytes };
     kept->event.stream = keep_text(&at, event->stream);
     kept->event.type = keep_text(&at, event->type);

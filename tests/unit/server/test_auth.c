@@ -370,7 +370,7 @@ TEST(a_shut_address_lets_in_who_was_right_lately_and_some_others)
 {
     const sl_store_setup setup = { .alloc = &sl_alloc_default, .seed = { 5, 6 } };
     server_rig rig;
-    char name[16];
+    char name[32];
 
     server_rig_init(&rig);
     EXPECT_OK(sl_store_open_memory(&setup, &rig.store));
@@ -420,7 +420,7 @@ TEST(a_full_queue_of_passwords_makes_others_wait_and_counts_as_nothing)
 {
     static auth_seen seen[SL_PASSWORD_JOBS_MAX], late;
     server_rig rig;
-    char peer[32], name[16], password[16];
+    char peer[32], name[32], password[32];
 
     auth_rig_start(&rig);
     for (int i = 0; i < SL_PASSWORD_JOBS_MAX; i++) { /* each from somewhere else, for somebody else */

@@ -200,7 +200,7 @@ TEST(passwords_are_changed_by_their_owner_who_knows_the_current_one)
 TEST(current_passwords_cannot_be_guessed_by_changing_them)
 {
     sl_user_request change = { .login_name = SL_STR("root"), .new_password = SL_STR("ada-new-secret") };
-    char guess[16];
+    char guess[32];
     server_call *call;
     server_rig rig;
 
