@@ -2,6 +2,7 @@
  *
  *     unit                    all of them
  *     unit PATTERN...         those that match one of the patterns, as a shell matches file names: 'lease_*'
+ *     unit --share 1/2 ...    every second of them, beginning with the first: for processes that run side by side
  *     unit --list             shows the names and where the tests stand, and runs nothing
  *
  * A pattern that matches nothing is an error: a mistyped name must not look like a passed test. */
@@ -71,12 +72,31 @@ static bool choose(char **patterns, int pattern_count)
     return true;
 }
 
+/* "2/3": keeps the second, the fifth, the eighth ... False: that is not a share. */
+static bool take_share(const char *text)
+{
+    unsigned share, share_count;
+    size_t kept = 0;
+    char rest;
+
+    if (sscanf(text, "%u/%u%c", &share, &share_count, &rest) != 2 || share == 0 || share > share_count)
+        return false;
+    for (size_t i = share - 1; i < test_count; i += share_count)
+        tests[kept++] = tests[i];
+    test_count = kept;
+    return true;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc > 2 && strcmp(argv[1], "--share") == 0 && take_share(argv[2])) {
+        argc -= 2;
+        argv += 2;
+    }
     if (argc == 2 && strcmp(argv[1], "--list") == 0)
         return list();
     if (argc > 1 && argv[1][0] == '-') {
-        fprintf(stderr, "usage: unit [PATTERN]... | unit --list\n");
+        fprintf(stderr, "usage: unit [--share 1/2] [PATTERN]... | unit --list\n");
         return 2;
     }
     if (argc > 1 && !choose(argv + 1, argc - 1))
