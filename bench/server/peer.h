@@ -63,6 +63,8 @@ void peer_end_all(void); /* on the way out of an error */
 uint16_t peer_free_port(void);
 /* Starts words[0] (a path) with the words, in its folder, output into FOLDER/log. */
 void peer_spawn(peer *p, const char *const *words, const char *const *environment);
+/* Waits for the end of what was spawned; false: it failed. */
+bool peer_ended_well(peer *p);
 /* A connected, non-blocking socket; waits until the server accepts. Fails the run when it ends or never does. */
 int peer_connect(peer *p);
 /* Processor seconds of the server so far, its children not counted. */

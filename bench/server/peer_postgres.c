@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 typedef struct database {
@@ -27,7 +26,6 @@ static void run_and_wait(peer *p, const char *command)
     const bool is_root = geteuid() == 0;
     const char *const words[] = { "/bin/sh", "-c", command, NULL };
     char own[2 * BENCH_PATH_BYTES_MAX + 64];
-    int status = 0;
 
     if (is_root) {
         snprintf(own, sizeof own, "chown -R postgres %s && chmod 711 %s/..", p->folder, p->folder);
@@ -35,7 +33,7 @@ static void run_and_wait(peer *p, const char *command)
             bench_fail("postgres: there is no user postgres");
     }
     peer_spawn(p, words, NULL);
-    if (waitpid(p->process, &status, 0) != p->process || status != 0)
+    if (!peer_ended_well(p))
         bench_fail("postgres: %s failed; see %s/log", command, p->folder);
 }
 

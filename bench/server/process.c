@@ -156,6 +156,15 @@ void peer_spawn(peer *p, const char *const *words, const char *const *environmen
     remember(process);
 }
 
+bool peer_ended_well(peer *p)
+{
+    int status = 0;
+    const bool ended = waitpid(p->process, &status, 0) == p->process;
+
+    forget(p->process);
+    return ended && status == 0;
+}
+
 double peer_cpu_s(const peer *p)
 {
     char path[64];
