@@ -182,6 +182,7 @@ static void on_begin(sl_request *request)
     sl_permit_init(&state->permit, request, ask);
     sl_write_init(&state->write, request, &append_rules);
     sl_gather_init(&state->gather, request->host);
+    sl_write_gather(&state->write);
 }
 
 static void on_message(sl_request *request, sl_str message)

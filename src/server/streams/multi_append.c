@@ -151,6 +151,7 @@ static void on_begin(sl_request *request)
     sl_permit_init(&state->permit, request, ask);
     sl_write_init(&state->write, request, &session_rules);
     sl_plan_init(&state->plan, request);
+    sl_write_gather(&state->write);
 }
 
 static void on_message(sl_request *request, sl_str message)

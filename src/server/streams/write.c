@@ -108,13 +108,27 @@ static void try_door(void *ctx)
     sl_request_release(request);
 }
 
+static void reply_incomplete(sl_request *request)
+{
+    char buffer[256];
+    sl_text text;
+
+    sl_text_init(&text, buffer, sizeof buffer);
+    sl_text_add(&text, "The append was not complete after ");
+    sl_text_add_duration(&text, SL_WRITE_GATHER_NS);
+    sl_text_add(&text, ", and nothing of it was written. Send its events without a pause, and half-close.");
+    sl_request_finish(request, SL_STATUS_DEADLINE_EXCEEDED, sl_text_str(&text), NULL, 0);
+}
+
 static void on_late(void *ctx)
 {
     sl_write *const write = ctx;
     sl_request *const request = sl_request_hold(write->request);
 
     leave_door(write); /* then it will never be written */
-    if (sl_request_open(request))
+    if (sl_request_open(request) && write->gathers)
+        reply_incomplete(request);
+    else if (sl_request_open(request))
         write->rules->late(request);
     sl_request_release(request);
 }
@@ -125,12 +139,21 @@ void sl_write_init(sl_write *write, sl_request *request, const sl_write_rules *r
     sl_door_waiter_init(&write->waiter, try_door, write);
 }
 
+void sl_write_gather(sl_write *write)
+{
+    sl_host *const host = write->request->host;
+
+    write->gathers = true;
+    sl_alarm_set(host, &write->alarm, sl_clock_mono_ns(host->clock) + SL_WRITE_GATHER_NS);
+}
+
 void sl_write_submit(sl_write *write)
 {
     sl_host *const host = write->request->host;
     const uint64_t now_ns = sl_clock_mono_ns(host->clock);
 
     assert(!write->inside && !write->at_door);
+    write->gathers = false;
     sl_alarm_set(host, &write->alarm, sl_add_sat_u64(now_ns, host->settings->write_timeout_ns));
     try_door(write);
 }

@@ -17,6 +17,9 @@ enum {
     SL_STREAMS_MESSAGE_BYTES_MAX = 16 * 1024 * 1024 - 10000, /* of one request, as KurrentDB has it */
 };
 
+/* From its beginning to its half-close: what comes in parts is kept meanwhile, and all calls share the room for that. */
+#define SL_WRITE_GATHER_NS (UINT64_C(300) * 1000 * 1000 * 1000)
+
 /* --- may he --- */
 
 typedef struct sl_permit {
@@ -55,11 +58,15 @@ typedef struct sl_write {
     const sl_write_rules *rules;
     sl_door_waiter waiter;
     sl_alarm alarm;
-    bool at_door, inside;
+    bool gathers, at_door, inside;
 } sl_write;
 
 /* Once, before anything else; the rules are static memory. */
 void sl_write_init(sl_write *write, sl_request *request, const sl_write_rules *rules);
+
+/* What shall be written comes in parts: everything must be there within SL_WRITE_GATHER_NS, or the call ends with
+ * DEADLINE_EXCEEDED and nothing is written. */
+void sl_write_gather(sl_write *write);
 
 /* Once for a call, when everything is there. */
 void sl_write_submit(sl_write *write);

@@ -4,6 +4,7 @@
 
 #include "server/door.h"
 #include "server/streams/gather.h"
+#include "server/streams/write.h"
 #include "store/faulty/faulty.h"
 
 enum {
@@ -261,6 +262,31 @@ TEST(small_appends_that_are_not_complete_are_counted_too)
         sl_gather_claim_end(&claims[i]);
     EXPECT_EQ(w.rig.host->gathered_bytes, before);
     EXPECT_CALL_STATUS(writes_append(&w, "s", WRITES_ANY, 2, 3), SL_STATUS_OK);
+    writes_done(&w);
+}
+
+/* Who sends a little now and then would hold what all calls share for as long as it likes. */
+TEST(an_append_that_does_not_end_in_time_is_given_up_and_gives_back_its_room)
+{
+    sl_wire_proposed event;
+    server_call *call;
+    writes w;
+
+    writes_start(&w);
+    event = writes_event(&w, 1);
+    call = server_rig_call(&w.rig, WRITES_APPEND_PATH);
+    server_call_send(call, writes_append_options(&w, SL_STR("s"), WRITES_ANY));
+    server_call_send(call, writes_append_event(&w, &event));
+    server_rig_run(&w.rig);
+    server_rig_advance(&w.rig, SL_WRITE_GATHER_NS - 1);
+    server_call_send(call, writes_append_event(&w, &event));
+    server_rig_run(&w.rig);
+    EXPECT(!call->ended && w.rig.host->gathered_bytes > 0);
+    server_rig_advance(&w.rig, 1);
+    server_rig_run_until_ended(&w.rig, call);
+    expect_ended(call, SL_STATUS_DEADLINE_EXCEEDED, "nothing of it was written");
+    EXPECT_EQ(w.rig.host->gathered_bytes, 0);
+    EXPECT_STR(writes_stored(&w, "s"), "");
     writes_done(&w);
 }
 

@@ -5,6 +5,7 @@
 #include "server/door.h"
 #include "server/streams/gather.h"
 #include "server/streams/multi_reply.h"
+#include "server/streams/write.h"
 
 static void tombstone(writes *w, const char *stream)
 {
@@ -214,6 +215,26 @@ TEST(what_a_session_gathers_is_counted)
     multi_expect(multi_session(&w, &request, 1), SL_STATUS_UNAVAILABLE, "SERVER_OVERLOADED",
                  "google.rpc.RetryInfo");
     EXPECT_EQ(w.rig.host->gathered_bytes, SL_GATHERED_BYTES_MAX);
+    writes_done(&w);
+}
+
+TEST(a_session_that_does_not_end_in_time_is_given_up)
+{
+    multi_request *request;
+    server_call *call;
+    writes w;
+
+    writes_start(&w);
+    request = multi_request_of(&w, "s", SL_STATE_ANY, 1, 1);
+    call = server_rig_call(&w.rig, MULTI_SESSION_PATH);
+    server_call_send(call, multi_packed(&w, request));
+    server_rig_run(&w.rig);
+    EXPECT(w.rig.host->gathered_bytes > 0);
+    server_rig_advance(&w.rig, SL_WRITE_GATHER_NS);
+    server_rig_run_until_ended(&w.rig, call);
+    EXPECT_CALL_STATUS(call, SL_STATUS_DEADLINE_EXCEEDED);
+    EXPECT_EQ(w.rig.host->gathered_bytes, 0);
+    EXPECT_STR(writes_stored(&w, "s"), "");
     writes_done(&w);
 }
 
