@@ -119,9 +119,8 @@ static sl_err forward_one(journal_cursor *cursor, uint64_t end, journal_page *pa
     page->looked_at++;
     if (record.kind == SL_RECORD_EVENT) {
         err = decode(cursor, &record, &event);
-        if (err != SL_OK)
-            return err;
-        err = look_at(cursor, &event, page);
+        if (err == SL_OK)
+            err = look_at(cursor, &event, page);
     }
     if (err != SL_OK) {
         journal_cursor_forget(cursor); /* it stands behind the record, which comes again with the next call */
@@ -163,28 +162,36 @@ static sl_err note_event(journal_cursor *cursor, const sl_record_view *record)
 
 /* On the way from the place to where the reader stands. The checksum of an event is looked at when it is given; of whatever
  * is passed over here, because its header says so, it is looked at now. */
-static sl_err collect_one(journal_cursor *cursor, journal_page *page)
+static sl_err collect_record(journal_cursor *cursor, journal_page *page)
 {
-    const uint64_t offset = cursor->offset, frame_end = cursor->frame_end;
     sl_record_view record;
-    sl_err err = cursor->walked >= cursor->next ? SL_ERR_EMPTY : step(cursor, true, &record);
+    sl_err err = step(cursor, true, &record);
 
+    if (err == SL_OK && (record.kind != SL_RECORD_EVENT || record.position >= cursor->next))
+        err = journal_cursor_record(cursor, cursor->offset - record.bytes, &record);
     if (err != SL_OK)
         return err;
-    if (record.kind != SL_RECORD_EVENT || record.position >= cursor->next)
-        err = journal_cursor_record(cursor, cursor->offset - record.bytes, &record);
-    if (err != SL_OK) { /* the same again with the next call */
-        cursor->offset = offset;
-        cursor->frame_end = frame_end;
-        return err;
-    }
     if (record.position >= cursor->next)
         return SL_ERR_EMPTY;
     if (record.position < cursor->walked)
-        return journal_cursor_damage(cursor, false, offset);
+        return journal_cursor_damage(cursor, false, cursor->offset - record.bytes);
     cursor->walked = record.position + 1;
     page->looked_at++;
     return record.kind == SL_RECORD_EVENT ? note_event(cursor, &record) : SL_OK;
+}
+
+/* After an error the next call comes to the same record again: this one may have a page to give first, and must not be the only
+ * one that hears of it. */
+static sl_err collect_one(journal_cursor *cursor, journal_page *page)
+{
+    const uint64_t offset = cursor->offset, frame_end = cursor->frame_end;
+    const sl_err err = cursor->walked >= cursor->next ? SL_ERR_EMPTY : collect_record(cursor, page);
+
+    if (err != SL_OK && err != SL_ERR_EMPTY) {
+        cursor->offset = offset;
+        cursor->frame_end = frame_end;
+    }
+    return err;
 }
 
 /* SL_OK: go on with the next call, or all of them are collected. */

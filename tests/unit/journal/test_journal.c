@@ -213,6 +213,42 @@ TEST(damage_that_is_met_while_reading_is_named)
     lab_close(&w);
 }
 
+/* In pages that end somewhere else than the steps of the cursor. */
+static sl_err read_in_fives(lab *w, const sl_read *how)
+{
+    sl_cursor *cursor = NULL;
+    sl_event events[5];
+    uint32_t some;
+    sl_err err;
+
+    EXPECT_OK(sl_store_read(w->store, how, &cursor));
+    while ((err = sl_cursor_next(cursor, events, 5, &some)) == SL_OK || err == SL_ERR_AGAIN)
+        if (err == SL_ERR_AGAIN)
+            lab_wait_once(w);
+    sl_cursor_close(cursor);
+    return err;
+}
+
+/* Also in the middle of a page: what is in front of it is given first, and then the damage, not what is behind it. */
+TEST(a_reader_never_passes_over_damage_in_either_direction)
+{
+    const sl_read upwards = { .from = 0 }, downwards = { .backwards = true, .from = UINT64_MAX };
+    lab w = lab_open(0);
+    files f;
+
+    lab_append_many(&w, 150);
+    lab_reopen(&w);
+    f = lab_files_of(&w);
+    for (uint64_t bit = 8000 * 8; bit < 8700 * 8; bit++) { /* a whole frame */
+        EXPECT(sl_faulty_flip(w.disk, f.segment, bit / 8, (unsigned)(bit % 8)));
+        EXPECT_ERR(read_in_fives(&w, &downwards), SL_ERR_CORRUPT);
+        EXPECT_ERR(read_in_fives(&w, &upwards), SL_ERR_CORRUPT);
+        EXPECT(sl_faulty_flip(w.disk, f.segment, bit / 8, (unsigned)(bit % 8)));
+    }
+    EXPECT_ERR(read_in_fives(&w, &downwards), SL_ERR_EMPTY);
+    lab_close(&w);
+}
+
 TEST(a_damaged_index_is_made_anew_at_the_next_start)
 {
     lab w = lab_open(0);
