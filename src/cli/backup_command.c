@@ -47,7 +47,7 @@ static void print_done(const sl_invocation *invocation, const sl_backed_up *done
                 done->first, done->end, done->rounds);
         return;
     }
-    fprintf(out, "copied %" PRIu64 " segments, ", done->segments);
+    fprintf(out, "copied %" PRIu64 " segment%s, ", done->segments, done->segments == 1 ? "" : "s");
     sl_print_bytes(out, done->bytes);
     fprintf(out, ", and verified the copy: positions %" PRIu64 " to %" PRIu64 "\n", done->first,
             done->end - (done->end > 0)); /* "end" is the one after the last */

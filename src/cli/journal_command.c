@@ -24,8 +24,10 @@ static void print_loss(FILE *out, const sl_finding *finding)
     else if (finding->lost_to == finding->lost_from + 1)
         fprintf(out, " Position %" PRIu64 " is lost.", finding->lost_from);
     else
-        fprintf(out, " Positions %" PRIu64 " to %" PRIu64 " are lost.", finding->lost_from,
-                finding->lost_to - 1);
+        fprintf(out,
+                finding->lost_in_part ? " At least one of the positions %" PRIu64 " to %" PRIu64 " is lost."
+                                      : " Positions %" PRIu64 " to %" PRIu64 " are lost.",
+                finding->lost_from, finding->lost_to - 1);
 }
 
 void sl_print_finding(FILE *out, const sl_finding *finding, const char *prefix)
@@ -106,17 +108,30 @@ static void print_json_verified(const looking *l, const sl_verified *v, FILE *ou
     fprintf(out, ", \"first_position\": %" PRIu64 ", \"end_position\": %" PRIu64 "}\n", v->first, v->end);
 }
 
+static void print_count(FILE *out, uint64_t count, const char *one, const char *many)
+{
+    fprintf(out, "%" PRIu64 " %s", count, count == 1 ? one : many);
+}
+
 static void print_verified(const sl_verified *v, FILE *out)
 {
-    fprintf(out, "%" PRIu64 " segments, %" PRIu64 " frames, %" PRIu64 " records, ", v->segments, v->frames,
-            v->records);
+    print_count(out, v->segments, "segment", "segments");
+    fputs(", ", out);
+    print_count(out, v->frames, "frame", "frames");
+    fputs(", ", out);
+    print_count(out, v->records, "record", "records");
+    fputs(", ", out);
     sl_print_bytes(out, v->bytes);
-    fprintf(out, "; %" PRIu64 " indexes, %" PRIu64 " rolls; positions %" PRIu64 " to %" PRIu64 "\n",
-            v->indexes, v->rolls, v->first, v->end - (v->end > 0)); /* "end" is the one after the last */
+    fputs("; ", out);
+    print_count(out, v->indexes, "index", "indexes");
+    fputs(", ", out);
+    print_count(out, v->rolls, "roll", "rolls");
+    fprintf(out, "; positions %" PRIu64 " to %" PRIu64 "\n", v->first,
+            v->end - (v->end > 0)); /* "end" is the one after the last */
     if (v->damages == 0)
         fprintf(out, "no damage\n");
     else
-        fprintf(out, "DAMAGE: places %" PRIu64 ", positions lost %" PRIu64 "\n", v->damages,
+        fprintf(out, "DAMAGE: places %" PRIu64 ", positions lost at most %" PRIu64 "\n", v->damages,
                 v->positions_lost);
 }
 

@@ -19,8 +19,9 @@ typedef struct sl_finding {
     const char *what; /* what is there and what it means */
     const char *advice;
     uint64_t lost_from,
-        lost_to; /* positions that can not be read because of it, lost_to not included; the same: none.
+        lost_to;       /* positions that can not be read because of it, lost_to not included; the same: none.
                                   * From 0: nobody knows from where on */
+    bool lost_in_part; /* at least one of them, perhaps not all */
 } sl_finding;
 
 typedef struct sl_inspection {
@@ -29,6 +30,10 @@ typedef struct sl_inspection {
     void (*finding)(void *ctx, const sl_finding *finding); /* NULL: only counted */
     sl_progress_fn *progress;                              /* in bytes; NULL: nobody looks */
 } sl_inspection;
+
+/* Does a process have the folder open to write, as a server does? *ret_pid: its number; 0: unknown. Looks for an instant like
+ * somebody who wants to open it, so ask when there is reason to think so. */
+bool sl_journal_is_held(const char *folder, uint64_t *ret_pid);
 
 /* All of the following give
  *   SL_OK             it was looked at, whether or not damage was found: that is counted in the result

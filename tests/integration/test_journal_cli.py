@@ -157,6 +157,9 @@ class Verify(Folders):
                          {"0000000000000001.seg", "0000000000000003.seg"})
         for finding in answer["findings"]:
             self.assertIn("Restore", finding["advice"])
+        said = sluice("journal", "verify", self.folder).stdout   # one record of each batch was hit
+        self.assertEqual(len(re.findall(r"At least one of the positions \d+ to \d+ is lost\.", said)), 3, said)
+        self.assertIn(f"positions lost at most {len(lost)}", said)
 
     def test_what_a_crash_leaves_is_told_and_is_no_damage(self):
         fill(self.folder, events=300, crash=1)
@@ -227,6 +230,11 @@ class Verify(Folders):
     def test_a_name_that_a_terminal_would_obey(self):
         answer = sluice("journal", "verify", self.top / "\x1b[2J")
         self.assertNotIn("\x1b", answer.stderr)
+
+
+    def test_one_of_a_kind_is_not_called_many(self):
+        fill(self.folder, events=10)
+        self.assertRegex(sluice("journal", "verify", self.folder).stdout, r"(?m)^1 segment, .* 0 indexes, 0 rolls; ")
 
 
 class Dump(Folders):

@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,7 +19,8 @@ typedef void sl_name_fn(void *ctx, const char *name);
 
 /* Each gives SL_OK or SL_ERR_IO; and where it says so SL_ERR_NO_SPACE, SL_ERR_NOT_FOUND, SL_ERR_LOCKED, SL_ERR_NOMEM. */
 typedef struct sl_disk_ops {
-    /* Only one process may have the folder: SL_ERR_LOCKED, with the number of the other one in *ret_pid (0: unknown). */
+    /* Only one process may have the folder: SL_ERR_LOCKED, with the number of the other one in *ret_pid (0: unknown).
+     * SL_ERR_EXISTS: a file "lock" is there that no server made; it was left as it is. */
     sl_err (*lock)(sl_disk *disk, uint64_t *ret_pid);
     sl_err (*list)(sl_disk *disk, sl_name_fn *fn, void *ctx);
 
@@ -58,5 +60,9 @@ sl_err sl_disk_open_folder(const char *path, sl_disk **ret_disk);
 /* The same only for reading, also while a server uses it: nothing is made, locked or changed; what would do so gives
  * SL_ERR_IO. SL_ERR_NOT_FOUND, SL_ERR_IO with errno set, SL_ERR_NOMEM. */
 sl_err sl_disk_open_folder_to_read(const char *path, sl_disk **ret_disk);
+
+/* Does a process have the folder locked at this moment? *ret_pid: its number, 0 if that is unknown. Looks for an instant like
+ * somebody who wants the lock, so it is not for a folder that others may be opening. */
+bool sl_disk_folder_is_held(const char *path, uint64_t *ret_pid);
 
 #endif

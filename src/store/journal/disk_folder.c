@@ -54,28 +54,66 @@ static sl_err error_of(int number)
     }
 }
 
+/* --- the lock --- */
+
+enum {
+    LOCK_TEXT_BYTES = 32 /* more than a number and a line end need */
+};
+
+/* What a server writes into the lock file: its number and a line end; one that was killed in between leaves it empty. False:
+ * somebody else has a file of this name. */
+static bool read_holder(int fd, uint64_t *ret_pid)
+{
+    char text[LOCK_TEXT_BYTES] = { 0 };
+    const ssize_t bytes = pread(fd, text, sizeof text - 1, 0);
+    const size_t digits = strspn(text, "0123456789");
+
+    *ret_pid = strtoull(text, NULL, 10);
+    return bytes == 0 || (bytes > 0 && digits > 0 && text[digits] == '\n' && (size_t)bytes == digits + 1);
+}
+
 /* The lock file keeps the number of its holder, so that the message can name it. */
 static sl_err folder_lock(sl_disk *disk, uint64_t *ret_pid)
 {
     folder *const f = folder_of(disk);
-    char text[32] = { 0 };
+    char text[LOCK_TEXT_BYTES];
     int length;
 
-    f->lock_fd = openat(f->fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    f->lock_fd = openat(f->fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (f->lock_fd < 0)
         return error_of(errno);
     if (flock(f->lock_fd, LOCK_EX | LOCK_NB) < 0) {
         const int number = errno;
 
-        *ret_pid = pread(f->lock_fd, text, sizeof text - 1, 0) > 0 ? strtoull(text, NULL, 10) : 0;
+        (void)read_holder(f->lock_fd, ret_pid);
         return number == EWOULDBLOCK || number == EINTR ? SL_ERR_LOCKED : SL_ERR_IO;
     }
+    if (!read_holder(f->lock_fd, ret_pid))
+        return SL_ERR_EXISTS;
     length = snprintf(text, sizeof text, "%ld\n", (long)getpid());
     if (ftruncate(f->lock_fd, 0) < 0)
         return SL_ERR_IO;
     (void)!pwrite(f->lock_fd, text, (size_t)length, 0);
     return SL_OK;
 }
+
+bool sl_disk_folder_is_held(const char *path, uint64_t *ret_pid)
+{
+    const int folder_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int fd = folder_fd < 0 ? -1 : openat(folder_fd, "lock", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    bool is_held = false;
+
+    if (fd >= 0) {
+        is_held = flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+        (void)read_holder(fd, ret_pid);
+        close(fd);
+    }
+    if (folder_fd >= 0)
+        close(folder_fd);
+    return is_held;
+}
+
+/* --- names and files --- */
 
 static sl_err folder_list(sl_disk *disk, sl_name_fn *fn, void *ctx)
 {
@@ -310,15 +348,19 @@ static void raise_limit(void)
 sl_err sl_disk_open_folder(const char *path, sl_disk **ret_disk)
 {
     folder *const f = malloc(sizeof *f);
-    bool is_new;
+    int number;
 
     if (f == NULL)
         return SL_ERR_NOMEM;
     *f = (folder){ .base = { .ops = &folder_ops }, .lock_fd = -1, .access = O_RDWR };
-    is_new = mkdir(path, 0700) == 0; /* if this fails, the next line says why */
+    number = mkdir(path, 0700) == 0 ? 0 : errno;
     f->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (f->fd < 0 || (is_new && sync_parent(f->fd) != SL_OK)) {
+    /* Of a folder that could not be made, opening only says that it is not there. */
+    if (f->fd < 0 && (number == 0 || number == EEXIST))
+        number = errno;
+    if (f->fd < 0 || (number == 0 && sync_parent(f->fd) != SL_OK)) {
         folder_free(&f->base);
+        errno = number == 0 ? EIO : number;
         return SL_ERR_IO;
     }
     raise_limit();

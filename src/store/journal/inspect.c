@@ -68,6 +68,11 @@ static uint64_t newest_size(const sl_walk *walk)
     return SL_SEGMENT_BYTES;
 }
 
+bool sl_journal_is_held(const char *folder, uint64_t *ret_pid)
+{
+    return sl_disk_folder_is_held(folder, ret_pid);
+}
+
 sl_err sl_journal_look(const char *folder, sl_text *report, uint64_t *ret_segment_bytes)
 {
     const sl_walk_visitor visitor = { .finding = ignore };

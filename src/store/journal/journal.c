@@ -260,7 +260,9 @@ static void note_room(journal_store *store, const sl_batch *batch, sl_err err)
         sl_text_init(&store->problem, store->problem_text, sizeof store->problem_text);
         sl_text_add(&store->problem,
                     "There is no next segment, so appends are refused and only settling goes on: ");
-        sl_text_add(&store->problem, sl_err_text(sl_log_spare_err(store->log)));
+        sl_text_add(&store->problem, sl_log_spare_err(store->log) == SL_ERR_NO_SPACE
+                                         ? "the disk is full"
+                                         : sl_err_text(sl_log_spare_err(store->log)));
         sl_text_add(&store->problem, ". It goes on by itself when one can be made");
         store->is_full = true;
     } else if (err == SL_OK && store->is_full && !is_urgent(batch)) {
@@ -475,6 +477,22 @@ sl_err sl_store_open_journal_on(const sl_store_setup *setup, const sl_journal_op
     return SL_OK;
 }
 
+static void explain_folder(int number, const char *folder, sl_text *report)
+{
+    sl_text_add(report, "The folder ");
+    sl_text_add(report, folder);
+    sl_text_add(report, " can not be opened or made: ");
+    sl_text_add(report, strerror(number));
+    if (number == ENOENT)
+        sl_text_add(report,
+                    ". The folder above it does not exist: make that first (mkdir -p), or name another");
+    else if (number == EACCES || number == EPERM)
+        sl_text_add(report,
+                    ". This user may not do that: change the owner of the folder above it, or name another");
+    else if (number == ENOTDIR)
+        sl_text_add(report, ". Something on this path is a file: name another");
+}
+
 sl_err sl_store_open_journal(const sl_store_setup *setup, const sl_journal_options *options, sl_text *report,
                              sl_store **ret_store)
 {
@@ -485,10 +503,7 @@ sl_err sl_store_open_journal(const sl_store_setup *setup, const sl_journal_optio
     if (err == SL_OK)
         err = sl_disk_open_folder(options->folder, &disk);
     if (err != SL_OK) {
-        sl_text_add(report, "The folder ");
-        sl_text_add(report, options->folder);
-        sl_text_add(report, " can not be opened: ");
-        sl_text_add(report, strerror(errno));
+        explain_folder(errno, options->folder, report);
         return err;
     }
     return sl_store_open_journal_on(setup, options, disk, sl_uuid_v4(random), report, ret_store);

@@ -7,7 +7,10 @@
  * log_end.c knows where segment n ends. */
 #include "store/journal/log_private.h"
 
+#include "base/cleanup.h"
+
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -250,12 +253,61 @@ static sl_err mark(sl_log *log, sl_record_kind kind)
     return sl_log_flush(log);
 }
 
+/* --- is it a folder for us? --- */
+
+typedef struct strangers {
+    bool has_segment;
+    char first[NAME_MAX + 1]; /* a name that no journal uses; empty: none */
+} strangers;
+
+static bool ends_with(const char *name, const char *end)
+{
+    const size_t bytes = strlen(name), end_bytes = strlen(end);
+
+    return bytes >= end_bytes && strcmp(name + bytes - end_bytes, end) == 0;
+}
+
+static void look_at_name(void *ctx, const char *name)
+{
+    static const char *const own_ends[] = { ".seg", ".idx", ".roll", ".tmp" };
+    strangers *const s = ctx;
+    bool is_own =
+        strcmp(name, "lock") == 0 || strcmp(name, "lost+found") == 0; /* the latter: a disk of its own */
+
+    s->has_segment = s->has_segment || ends_with(name, ".seg");
+    for (size_t i = 0; i < SL_COUNT_OF(own_ends); i++)
+        is_own = is_own || ends_with(name, own_ends[i]);
+    if (!is_own && s->first[0] == '\0')
+        snprintf(s->first, sizeof s->first, "%s", name);
+}
+
+/* A mistyped path must not make a store among somebody's files. Before the lock, which is a file as well. */
+static sl_err check_folder(sl_log *log, sl_text *report)
+{
+    strangers s = { 0 };
+    const sl_err err = log->disk->ops->list(log->disk, look_at_name, &s);
+
+    if (err != SL_OK || s.has_segment || s.first[0] == '\0')
+        return err;
+    sl_text_add(report, "It has no journal, but other files, such as \"");
+    sl_text_add(report, s.first);
+    sl_text_add(report, "\". Nothing was changed. Name an empty folder, or one that does not exist yet");
+    return SL_ERR_EXISTS;
+}
+
 static sl_err open_disk(sl_log *log, sl_text *report)
 {
     numbers found = { 0 };
     uint64_t pid = 0;
-    sl_err err = log->disk->ops->lock(log->disk, &pid);
+    sl_err err = check_folder(log, report);
 
+    if (err != SL_OK)
+        return err;
+    err = log->disk->ops->lock(log->disk, &pid);
+    if (err == SL_ERR_EXISTS)
+        sl_text_add(report,
+                    "It has a file \"lock\" that no server made, and that was left as it is. Name another "
+                    "folder, or take the file away");
     if (err == SL_ERR_LOCKED) {
         sl_text_add(report, "Another process uses this folder: number ");
         sl_text_add_u64(report, pid);

@@ -38,7 +38,8 @@ void sl_walk_damage(const sl_walk *walk, uint64_t number, uint64_t offset, const
                        .what = what,
                        .advice = restore_advice,
                        .lost_from = lost ? loss.from : 0,
-                       .lost_to = lost ? loss.to : 0 });
+                       .lost_to = lost ? loss.to : 0,
+                       .lost_in_part = lost && loss.in_part });
 }
 
 void sl_walk_note(const sl_walk *walk, uint64_t number, uint64_t offset, const char *what)
@@ -111,8 +112,9 @@ void sl_walk_head_look(sl_disk *disk, sl_walk_head *head)
 
 bool sl_walk_head_judge(const sl_walk *walk, const sl_walk_head *head)
 {
-    const sl_walk_loss all = { walk->next,
-                               walk->next == 0 ? 0 : sl_walk_limit(walk, (size_t)(head - walk->heads)) };
+    const sl_walk_loss all = { .from = walk->next,
+                               .to =
+                                   walk->next == 0 ? 0 : sl_walk_limit(walk, (size_t)(head - walk->heads)) };
     const sl_walk_loss none = { 0 };
     const char *what = NULL;
     bool readable = true;
@@ -282,7 +284,7 @@ sl_err sl_walk_claims(sl_scan *scan, uint64_t offset, sl_walk_claim *ret_claim)
 static void tell_missing(sl_walk *walk, size_t index)
 {
     const sl_walk_head *const head = &walk->heads[index];
-    const sl_walk_loss loss = { walk->next, head->has_first ? head->first : 0 };
+    const sl_walk_loss loss = { .from = walk->next, .to = head->has_first ? head->first : 0 };
     const uint64_t number = index == 0 ? 1 : head[-1].number + 1;
 
     sl_walk_damage(walk, number, 0,

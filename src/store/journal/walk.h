@@ -89,6 +89,7 @@ bool sl_walk_head_judge(const sl_walk *walk, const sl_walk_head *head);
 /* Positions that are lost: from 0: nobody knows from where on; to 0 or not above from: none. */
 typedef struct sl_walk_loss {
     uint64_t from, to;
+    bool in_part; /* a frame is damaged: at least one of its positions is lost, and nobody knows which */
 } sl_walk_loss;
 void sl_walk_damage(const sl_walk *walk, uint64_t number, uint64_t offset, const char *what,
                     sl_walk_loss loss);

@@ -203,7 +203,7 @@ static void give_up(part *p, uint64_t offset, const char *what)
     p->ended = true;
     if (to == 0)
         return;
-    damage(p, offset, what, (sl_walk_loss){ p->next, to });
+    damage(p, offset, what, (sl_walk_loss){ p->next, to, true });
     p->next = to;
 }
 
@@ -218,7 +218,7 @@ static sl_err skip_damage(part *p)
         give_up(p, offset, what);
     if (err != SL_OK)
         return err == SL_ERR_EMPTY ? SL_OK : err;
-    damage(p, offset, what, (sl_walk_loss){ p->next, frame.header.first_position });
+    damage(p, offset, what, (sl_walk_loss){ p->next, frame.header.first_position, true });
     p->scan.offset = frame.offset;
     p->next = frame.header.first_position;
     return SL_OK;
@@ -265,7 +265,7 @@ static void unreadable(part *p)
     damage(p, p->scan.offset,
            "The disk did not give what stands here; the rest of this file was not looked at. The system's "
            "log says more.",
-           (sl_walk_loss){ p->next, p->limit });
+           (sl_walk_loss){ .from = p->next, .to = p->limit });
     p->ended = true;
     p->next = p->limit != 0 ? p->limit : p->next;
 }
@@ -304,7 +304,7 @@ static void place(part *p)
     p->next = expected == 0 && head->has_first ? head->first : expected;
     if (p->is_rewritten && head->header.first != p->next) {
         damage(p, 0, "This segment does not begin where the one before it ends.",
-               (sl_walk_loss){ expected, head->header.first });
+               (sl_walk_loss){ .from = expected, .to = head->header.first });
         p->next = head->header.first;
     }
 }
@@ -366,7 +366,7 @@ sl_err sl_walk_segment(sl_walk *walk, size_t index)
     sl_segment_name(head->number, ".seg", name);
     if (walk->disk->ops->open(walk->disk, name, &file) != SL_OK) {
         sl_walk_damage(walk, head->number, 0, "This segment can not be opened.",
-                       (sl_walk_loss){ walk->next, sl_walk_limit(walk, index) });
+                       (sl_walk_loss){ .from = walk->next, .to = sl_walk_limit(walk, index) });
         pass_over(walk, index);
         return SL_OK;
     }
