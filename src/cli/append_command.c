@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio_ext.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -95,6 +96,7 @@ static int read_data(const sl_session *session, sl_buf *into)
 {
     const sl_option_value *const values = session->invocation->values;
     const char *const text = values[SL_OPT_EVENT_DATA].text, *const file = values[SL_OPT_FILE].text;
+    int code;
 
     sl_buf_init(into, &sl_alloc_default, SL_EVENT_BYTES_MAX + 2 * READ_BYTES);
     if (text != NULL && sl_buf_append(into, text, strlen(text)) != SL_OK)
@@ -103,7 +105,13 @@ static int read_data(const sl_session *session, sl_buf *into)
         return SL_EXIT_OK;
     if (file != NULL && strcmp(file, "-") != 0)
         return read_file(session, file, into);
-    return read_all(session, STDIN_FILENO, "the input", into);
+    code = read_all(session, STDIN_FILENO, "the input", into);
+    if (code == SL_EXIT_OK && file == NULL && into->bytes == 0) /* more often an accident than meant */
+        return sl_cli_complain(
+            session->invocation,
+            "There is no data: what was piped into the command is empty. Give it with --data, --file or "
+            "--lines; for an event without data say --data ''.");
+    return code;
 }
 
 /* --- the call --- */
@@ -207,6 +215,22 @@ int sl_append_send(sl_session *session, const sl_append_draft *draft, const sl_w
     return SL_EXIT_OK;
 }
 
+/* Whoever hears only of a failure sends it all again. */
+int sl_append_check_told(const sl_session *session, uint64_t event_count, uint64_t revision)
+{
+    FILE *const out = session->invocation->out;
+
+    if (fflush(out) == 0 && !ferror(out))
+        return SL_EXIT_OK;
+    const int number = errno;
+    clearerr(out);
+    __fpurge(out); /* all is said below, also for main() */
+    return sl_session_failf(session,
+                            "%" PRIu64 " event%s appended, up to revision %" PRIu64
+                            ", but that cannot be written to the output: %s",
+                            event_count, event_count == 1 ? " was" : "s were", revision, strerror(number));
+}
+
 static void print_done(const sl_invocation *invocation, const sl_append_response *response, sl_str stream,
                        sl_uuid id)
 {
@@ -240,9 +264,10 @@ static int append_one(sl_session *session, const sl_append_draft *draft, sl_str 
     if (!sl_append_make_event(draft, id, data, &event))
         return sl_session_failf(session, "the data is not JSON, but --content-type says so");
     code = sl_append_send(session, draft, &event, &response);
-    if (code == SL_EXIT_OK)
-        print_done(session->invocation, &response, draft->stream, id);
-    return code;
+    if (code != SL_EXIT_OK)
+        return code;
+    print_done(session->invocation, &response, draft->stream, id);
+    return sl_append_check_told(session, 1, response.current.number);
 }
 
 /* --- options --- */
@@ -320,9 +345,11 @@ static const char details[] =
     "The data is what --data says, the content of --file, or what is piped into the command. With --lines "
     "each line of a file "
     "or a pipe (-) becomes an event: the line without its line end; empty lines are left out. They are sent "
-    "in batches, and "
-    "many are on their way at the same time, in the order of the lines. Each batch is appended as a whole or "
-    "not at all. "
+    "in batches, in the order of the lines. Each batch is appended as a whole or "
+    "not at all, and nothing behind one that was refused. Batches go one by one, so that others may append "
+    "to the stream as well; "
+    "with --expect none or a revision, which say that nobody else does, many are on their way at the same "
+    "time. "
     "Ctrl-C takes no more lines, waits for what is on its way and says how many were confirmed; a second one "
     "does not wait.\n\n"
     "Data that is JSON is marked as such, other data as binary; --content-type decides otherwise.\n\n"
@@ -346,5 +373,5 @@ const sl_command sl_command_append = {
                 "  sluice append orders --type paid --file paid.json --expect 0\n"
                 "  sluice append orders --type imported --lines orders.jsonl\n",
     .exits = "0 everything was appended and is durable\n"
-             "1 it was not, or not everything\n" SL_EXITS_USAGE,
+             "1 it was not, or not everything; or that could not be told: see the error\n" SL_EXITS_USAGE,
 };

@@ -30,6 +30,10 @@ sl_err sl_append_make_id(sl_uuid *ret_id);
 int sl_append_send(sl_session *session, const sl_append_draft *draft, const sl_wire_proposed *event,
                    sl_append_response *ret_response);
 
+/* What was printed about appended events has to have arrived, or it is said on the error output that they are there. An exit
+ * code. */
+int sl_append_check_told(const sl_session *session, uint64_t event_count, uint64_t revision);
+
 /* One event for each line of the file, "-" being the input. An exit code; everything is said. */
 int sl_append_lines(sl_session *session, const sl_append_draft *draft, const char *path);
 

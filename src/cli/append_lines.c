@@ -2,9 +2,14 @@
  *
  *      lines --> a batch --> sent, on its way --> confirmed
  *
- * A batch is what is there when it is sent, so a slow pipe is not kept waiting, up to a limit; a bounded number of them is on its
- * way. pump() is the only function that sends; it runs whenever something that it waited for may have come: a line, an
- * answer, room. The first error ends the intake; what is on its way is still waited for. */
+ * Behind a batch that is refused nothing may be appended, or the stream has a hole. A server judges every batch for itself, and
+ * one that is smaller may still fit on a disk that had no room for the one before. So either each batch expects the revision that
+ * the one before leaves, which --expect begins, and then many are on their way; or, where any revision will do because others may
+ * append to the stream as well, one is on its way at a time: numbers could not tell their events from those of a batch of ours.
+ *
+ * A batch is what is there when it is sent, so a slow pipe is not kept waiting, up to a limit. pump() is the only function that
+ * sends; it runs whenever something that it waited for may have come: a line, an answer, room. The first error ends the intake;
+ * what is on its way is still waited for. */
 #include "cli/append_draft.h"
 
 #include <errno.h>
@@ -19,9 +24,10 @@
 #include "wire/error_details.h"
 
 enum {
-    BATCH_EVENTS_MAX = 512,
+    BATCH_EVENTS_MAX = 4096, /* of a batch that goes alone: each costs a way there and back, and a sync */
+    CHAIN_EVENTS_MAX = 512,  /* of one of many */
     BATCH_BYTES_MAX = 512 * 1024, /* half of what a KurrentDB takes in one append by default */
-    IN_FLIGHT_MAX = 64            /* enough to keep the disk of a server busy over a network */
+    IN_FLIGHT_MAX = 64            /* of a chain; enough to keep the disk of a server busy over a network */
 };
 
 typedef struct batch {
@@ -47,6 +53,9 @@ typedef struct pouring {
 
     uint64_t sent_events, confirmed_events, confirmed_line, empty_lines;
     bool has_gap;                /* a batch was refused: lines behind it do not count as a beginning */
+    uint64_t stray_events;       /* confirmed behind a gap: a stranger's events made the numbers fit */
+    uint64_t unknown_events;     /* in batches whose answer was that the server does not know it either */
+    bool is_none_taken;          /* the call was refused before any batch was looked at */
     uint64_t revision, position; /* of the last event that was confirmed */
     uint64_t began_ns;
     sl_progress progress;
@@ -132,10 +141,17 @@ static void fail_batch(pouring *p, const sl_wire_status *error)
 
 /* --- sending --- */
 
+static bool is_chained(const pouring *p)
+{
+    return p->expected.kind == SL_WIRE_REVISION_NUMBER || p->expected.kind == SL_WIRE_REVISION_NO_STREAM;
+}
+
 static bool may_send(pouring *p)
 {
+    const uint64_t in_flight_max = is_chained(p) ? IN_FLIGHT_MAX : 1;
+
     return p->call.call != NULL && !p->has_failed && !p->session->interrupted &&
-           p->batch_next - p->batch_oldest < IN_FLIGHT_MAX && sl_client_call_room(&p->call) > 0;
+           p->batch_next - p->batch_oldest < in_flight_max && sl_client_call_room(&p->call) > 0;
 }
 
 /* Each batch has to find the stream as the one before left it, where that is asked for. */
@@ -177,6 +193,10 @@ static void send_batch(pouring *p)
     }
     sl_batch_append_request_encode(&request, message, bytes);
     sl_client_call_commit(&p->call, bytes);
+    if (p->batch_next == 0) {
+        p->session->awaits_answer = true;
+        sl_session_wait_for(p->session, &p->call);
+    }
     note_sent(p);
 }
 
@@ -204,7 +224,9 @@ static void add_line(pouring *p, sl_str line)
 
 static bool is_full(const pouring *p)
 {
-    return p->event_count == BATCH_EVENTS_MAX || p->event_bytes >= BATCH_BYTES_MAX;
+    const size_t events_max = is_chained(p) ? CHAIN_EVENTS_MAX : BATCH_EVENTS_MAX;
+
+    return p->event_count >= events_max || p->event_bytes >= BATCH_BYTES_MAX;
 }
 
 /* Lines that are there already. SL_OK: the batch is full, or something failed. */
@@ -312,8 +334,17 @@ static void advance(pouring *p)
         p->has_gap |= !b->is_confirmed;
         if (!p->has_gap)
             p->confirmed_line = b->last_line;
+        else if (b->is_confirmed)
+            p->stray_events += b->event_count;
         p->batch_oldest++;
     }
+}
+
+static void note_refused(pouring *p, const batch *b, const sl_wire_status *error)
+{
+    if (is_detail(error, ".Timeout"))
+        p->unknown_events += b->event_count;
+    fail_batch(p, error);
 }
 
 static void show_progress(pouring *p)
@@ -338,10 +369,11 @@ static void on_message(void *ctx, sl_str message)
         return;
     }
     b->is_answered = true;
+    p->session->awaits_answer = false;
     if (response.kind == SL_BATCH_APPEND_RESPONSE_SUCCESS)
         note_confirmed(p, b, &response);
     else
-        fail_batch(p, &response.error);
+        note_refused(p, b, &response.error);
     advance(p);
     show_progress(p);
     pump(p);
@@ -350,6 +382,13 @@ static void on_message(void *ctx, sl_str message)
 static void on_room(void *ctx)
 {
     pump(ctx);
+}
+
+/* Who may call, and what, is decided before the first message. */
+static bool is_turned_away(const sl_client_result *result)
+{
+    return result->kind == SL_CALL_FINISHED &&
+           (result->status == SL_STATUS_UNAUTHENTICATED || result->status == SL_STATUS_UNIMPLEMENTED);
 }
 
 static void on_end(void *ctx, const sl_client_result *result)
@@ -361,6 +400,8 @@ static void on_end(void *ctx, const sl_client_result *result)
                                          .trailers = result->trailers };
 
     p->is_over = true;
+    p->is_none_taken = result->unprocessed || is_turned_away(result);
+    sl_session_wait_for(p->session, NULL);
     if (p->has_failed ||
         (result->status == SL_STATUS_OK && p->batch_oldest == p->batch_next && p->is_half_closed))
         return;
@@ -392,6 +433,20 @@ static double elapsed_s(const pouring *p)
     return (double)(sl_loop_now_ns(p->session->loop) - p->began_ns) / 1e9;
 }
 
+/* Events that may be there or not. */
+static uint64_t unknown_events(const pouring *p)
+{
+    uint64_t count = p->unknown_events;
+
+    if (p->is_none_taken)
+        return count;
+    for (uint64_t i = p->batch_oldest; i < p->batch_next; i++) {
+        const batch *const b = &p->batches[i % IN_FLIGHT_MAX];
+        count += b->is_answered ? 0 : b->event_count;
+    }
+    return count;
+}
+
 static void print_json(const pouring *p, bool is_complete)
 {
     FILE *const out = p->session->invocation->out;
@@ -407,6 +462,8 @@ static void print_json(const pouring *p, bool is_complete)
         sl_field_number(&fields, "position", p->position);
         sl_field_number(&fields, "last_line", p->confirmed_line);
     }
+    if (!is_complete)
+        sl_field_number(&fields, "not_known", unknown_events(p));
     sl_field_number(&fields, "empty_lines", p->empty_lines);
     sl_field_name(&fields, "seconds");
     fprintf(out, "%.3f", seconds);
@@ -430,21 +487,39 @@ static void print_line(const pouring *p)
     fputc('\n', out);
 }
 
-static uint64_t unanswered_events(const pouring *p)
+static void add_events(sl_text *text, uint64_t count)
 {
-    uint64_t count = 0;
+    sl_text_add_u64(text, count);
+    sl_text_add(text, count == 1 ? " event" : " events");
+}
 
-    for (uint64_t i = p->batch_oldest; i < p->batch_next; i++) {
-        const batch *const b = &p->batches[i % IN_FLIGHT_MAX];
-        count += b->is_answered ? 0 : b->event_count;
+static void add_counts(const pouring *p, sl_text *text)
+{
+    const uint64_t unknown = unknown_events(p);
+
+    if (p->confirmed_events == 0) {
+        sl_text_add(text, unknown == 0 ? ". Nothing was appended" : ". Confirmed: nothing");
+    } else {
+        sl_text_add(text, ". Confirmed: ");
+        add_events(text, p->confirmed_events - p->stray_events);
+        sl_text_add(text, ", up to line ");
+        sl_text_add_u64(text, p->confirmed_line);
     }
-    return count;
+    if (p->stray_events > 0) {
+        sl_text_add(text, "; also ");
+        add_events(text, p->stray_events);
+        sl_text_add(text, " of later lines, behind lines that are missing");
+    }
+    if (unknown > 0) {
+        sl_text_add(text, "; not known: ");
+        add_events(text, unknown);
+        sl_text_add(text, unknown == 1 ? " that was on its way" : " that were on their way");
+    }
 }
 
 /* What was confirmed, what was not, and why it ended. */
 static int report_partial(const pouring *p)
 {
-    const uint64_t unknown = unanswered_events(p);
     const sl_session_failure lost = { .kind = SL_CALL_CONNECTION_LOST, .message = sl_str_from(p->failure) };
     char buffer[2 * SL_SESSION_SENTENCE_BYTES];
     sl_text text;
@@ -454,15 +529,7 @@ static int report_partial(const pouring *p)
         sl_session_explain(p->session, &lost, &text);
     else
         sl_text_add(&text, p->has_failed ? p->failure : "interrupted");
-    sl_text_add(&text, ". Confirmed: ");
-    sl_text_add_u64(&text, p->confirmed_events);
-    sl_text_add(&text, " events, up to line ");
-    sl_text_add_u64(&text, p->confirmed_line);
-    if (unknown > 0) {
-        sl_text_add(&text, "; not known: ");
-        sl_text_add_u64(&text, unknown);
-        sl_text_add(&text, " events that were on their way");
-    }
+    add_counts(p, &text);
     return sl_cli_fail(p->session->invocation, buffer);
 }
 
@@ -475,7 +542,9 @@ static int report(pouring *p)
         print_json(p, is_complete);
     else if (is_complete)
         print_line(p);
-    return is_complete ? SL_EXIT_OK : report_partial(p);
+    if (!is_complete)
+        return report_partial(p);
+    return sl_append_check_told(p->session, p->confirmed_events, p->revision);
 }
 
 /* --- from the beginning --- */
@@ -503,6 +572,7 @@ static int pour(pouring *p)
     session->ctx = p;
     p->began_ns = sl_loop_now_ns(session->loop);
     sl_progress_init(&p->progress, session->invocation);
+    sl_session_wait_for(session, &p->call);
     pump(p);
     sl_client_turn_until(session->client, &p->is_over, &session->impatient);
     session->on_interrupt = NULL;

@@ -41,6 +41,8 @@ static const char *connect_hint(const sl_client_end *end, bool tls)
     case SL_NET_END_CONNECT_TIMEOUT:
     case SL_NET_END_UNREACHABLE: return ". Is the address in --server right, and does a firewall allow it?";
     case SL_NET_END_CERTIFICATE: return ". Name the file of the authority that signed it with --ca FILE";
+    case SL_NET_END_CERTIFICATE_NAME:
+        return ". Use a name in --server that is in the certificate, or have one made for this name";
     case SL_NET_END_HANDSHAKE_FAILED:
     case SL_NET_END_HANDSHAKE_TIMEOUT:
     case SL_NET_END_TLS_BROKEN:
@@ -84,6 +86,11 @@ static void explain_who(const sl_session *session, const sl_session_failure *fai
 {
     const bool is_denied = failure->status == SL_STATUS_PERMISSION_DENIED;
 
+    if (!is_denied && sl_str_starts_with(failure->message, SL_STR("Too many "))) {
+        sl_text_add_str(text, without_stop(failure->message));
+        sl_text_add(text, ". The server did not look at this password");
+        return;
+    }
     if (is_denied)
         sl_text_add(text, session->has_user ? "access denied: this user may not do that"
                                             : "access denied: not everybody may do that");
@@ -166,14 +173,17 @@ static void explain_user(const sl_session_failure *failure, sl_text *text)
         add_quoted(text, trailer(failure, "login-name"));
         return;
     }
-    sl_text_add_str(text, without_stop(failure->message));
+    if (failure->status == SL_STATUS_FAILED_PRECONDITION) /* the word for it on the wire is "Conflict." */
+        sl_text_add(text, "There is a user with that login name");
+    else
+        sl_text_add_str(text, without_stop(failure->message));
 }
 
 /* --- all of them --- */
 
 static void explain_rest(const sl_session *session, const sl_session_failure *failure, sl_text *text)
 {
-    if (failure->kind == SL_CALL_DEADLINE) {
+    if (failure->kind == SL_CALL_DEADLINE || session->ran_out) {
         sl_text_add(text, "the server did not answer within ");
         sl_text_add_duration(text, session->timeout_ns);
         sl_text_add(text, ". More time can be given with --timeout");

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "cli/client_options.h"
 
 enum {
@@ -40,6 +41,28 @@ static void on_client_end(void *ctx, const sl_client_end *end)
     ((sl_session *)ctx)->last_end = *end;
 }
 
+static void on_impatient(void *ctx)
+{
+    sl_session *session = ctx;
+    sl_client_call *const call = session->waiting;
+
+    if (call == NULL || call->call == NULL)
+        return;
+    if (sl_client_has_answered(session->client) && !session->awaits_answer)
+        return;
+    session->ran_out = true;
+    sl_client_call_cancel(call);
+}
+
+void sl_session_wait_for(sl_session *session, sl_client_call *call)
+{
+    session->waiting = call;
+    if (call == NULL || session->timeout_ns == 0)
+        sl_timer_stop(&session->patience);
+    else
+        sl_timer_set(&session->patience, sl_add_sat_u64(sl_loop_now_ns(session->loop), session->timeout_ns));
+}
+
 static const sl_client_handler client_handler = { .on_end = on_client_end };
 
 /* --- open and close --- */
@@ -56,8 +79,10 @@ static int make_client(sl_session *session, const sl_client_address *address)
 
     sl_text_init(&problem, buffer, sizeof buffer);
     err = sl_loop_new(NULL, &loop_handler, session, &session->loop);
-    if (err == SL_OK)
+    if (err == SL_OK) {
+        sl_timer_init(&session->patience, session->loop, on_impatient, session);
         err = sl_client_new(session->loop, &options, &problem, &session->client);
+    }
     if (err == SL_OK)
         return SL_EXIT_OK;
     return sl_cli_fail(session->invocation, problem.bytes > 0 ? buffer : sl_err_text(err));
@@ -83,6 +108,8 @@ int sl_session_open(sl_session *session, const sl_invocation *invocation)
 
 void sl_session_close(sl_session *session)
 {
+    if (session->loop != NULL)
+        sl_timer_stop(&session->patience);
     sl_client_free(session->client);
     sl_loop_free(session->loop);
     sl_arena_done(&session->arena);

@@ -25,10 +25,14 @@ typedef struct sl_session {
     uint64_t timeout_ns; /* --timeout */
     bool has_user;       /* somebody in particular asks */
     bool has_begun;
-    bool interrupted;                /* a signal came: end, but in order */
-    bool impatient;                  /* a second one: end at once */
-    sl_client_end last_end;          /* of the connection; its problem is NULL while none has ended */
-    sl_arena arena;                  /* for messages; lives as long as the session */
+    bool interrupted;       /* a signal came: end, but in order */
+    bool impatient;         /* a second one: end at once */
+    bool ran_out;           /* the server did not answer in time, and the call was ended */
+    bool awaits_answer;     /* set by a command that sent what has to be answered in time */
+    sl_client_end last_end; /* of the connection; its problem is NULL while none has ended */
+    sl_arena arena;         /* for messages; lives as long as the session */
+    sl_timer patience;
+    sl_client_call *waiting;         /* what patience is about; NULL: nothing */
     void (*on_interrupt)(void *ctx); /* may be NULL; once, in the loop */
     void *ctx;
 } sl_session;
@@ -42,6 +46,10 @@ void sl_session_close(sl_session *session);
 /* From now on Ctrl-C is a matter of the session; before, it ends the process, which may be waiting for a file or an answer at the
  * terminal. sl_session_ask() and _try() call it themselves. */
 int sl_session_begin(sl_session *session);
+
+/* For calls without a deadline: from now on the server has --timeout to say its first word, and while awaits_answer is set, to
+ * give an answer. Otherwise ran_out is set and the call cancelled. Calling it again begins anew; NULL ends it. */
+void sl_session_wait_for(sl_session *session, sl_client_call *call);
 
 typedef struct sl_session_call {
     const char *path;

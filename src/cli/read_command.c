@@ -114,6 +114,7 @@ static void on_end(void *ctx, const sl_client_result *result)
                                          .trailers = result->trailers };
     sl_text text;
 
+    sl_session_wait_for(r->session, NULL);
     r->is_over = true;
     r->kind = result->kind;
     r->status = result->status;
@@ -161,6 +162,8 @@ static sl_err call_once(reading *r)
     if (err != SL_OK)
         return err;
     err = send_request(r);
+    if (!r->was_alive) /* one that was there before is given the time to come back */
+        sl_session_wait_for(session, &r->call);
     if (err != SL_OK)
         end_call(r);
     sl_client_turn_until(session->client, &r->is_over, NULL);

@@ -317,6 +317,11 @@ bool sl_client_is_open(const sl_client *client)
     return client->is_open;
 }
 
+bool sl_client_has_answered(const sl_client *client)
+{
+    return client->connection != NULL && client->end.has_answered;
+}
+
 sl_loop *sl_client_loop(const sl_client *client)
 {
     return client->loop;

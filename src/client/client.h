@@ -75,6 +75,9 @@ void sl_client_shutdown(sl_client *client);
 bool sl_client_is_idle(const sl_client *client);
 bool sl_client_is_open(const sl_client *client);
 
+/* Of this connection: at least a byte came. A system answers for a server that is frozen, so being open says less. */
+bool sl_client_has_answered(const sl_client *client);
+
 sl_loop *sl_client_loop(const sl_client *client);
 const sl_client_address *sl_client_get_address(const sl_client *client);
 

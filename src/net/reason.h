@@ -16,6 +16,7 @@
     XX(HANDSHAKE_TIMEOUT, "the TLS handshake took too long")                                                 \
     XX(HANDSHAKE_FAILED, "the TLS handshake failed")                                                         \
     XX(CERTIFICATE, "the peer's certificate is not trusted")                                                 \
+    XX(CERTIFICATE_NAME, "the peer's certificate is not for this name")                                      \
     XX(TLS_BROKEN, "the peer broke the rules of TLS")                                                        \
     XX(TLS_CUT, "the connection ended without TLS's goodbye")                                                \
     XX(NAME_UNKNOWN, "the host name could not be resolved")                                                  \

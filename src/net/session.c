@@ -114,7 +114,9 @@ static bool fail(sl_socket *socket, sl_net_end end)
 
     sl_text_init(&text, detail, sizeof detail);
     if (socket->state == SL_SOCKET_HANDSHAKE && !SSL_is_server(socket->ssl) && verdict != X509_V_OK) {
-        end = SL_NET_END_CERTIFICATE;
+        end = verdict == X509_V_ERR_HOSTNAME_MISMATCH || verdict == X509_V_ERR_IP_ADDRESS_MISMATCH
+                  ? SL_NET_END_CERTIFICATE_NAME
+                  : SL_NET_END_CERTIFICATE;
         sl_text_add(&text, X509_verify_cert_error_string(verdict));
         ERR_clear_error();
     } else {

@@ -117,7 +117,7 @@ class Lines(Case):
         self.out("append", self.stream, "-t", "t", "--lines", "-", "--expect", "2999", stdin=many)
         said = self.complaint("append", self.stream, "-t", "t", "--lines", "-", "--expect", "none", stdin=many)
         self.assertIn("at revision 5999, which is not what --expect says", said)
-        self.assertIn("Confirmed: 0 events, up to line 0", said)
+        self.assertIn("Nothing was appended", said)
 
     def test_a_line_that_is_refused_tells_which(self):
         said = self.complaint("append", self.stream, "-t", "t", "--lines", "-", "--content-type", "json", stdin='1\n2\n{"x"\n4\n')
@@ -190,7 +190,7 @@ class Lines(Case):
             self.assertEqual(process.wait(timeout=WAIT_S), FAILED)
             said = process.stderr.read()
             self.assertIn(f"lost the connection to {server.grpc}", said)
-            self.assertIn("Confirmed: 1 events, up to line 1", said)
+            self.assertIn("Confirmed: 1 event, up to line 1", said)
 
 
     def test_as_many_may_be_on_their_way_as_come_while_the_server_is_busy(self):
@@ -224,7 +224,65 @@ class Lines(Case):
         process.send_signal(signal.SIGINT)
         process.send_signal(signal.SIGTERM)
         self.assertEqual(process.wait(timeout=WAIT_S), FAILED)
-        self.assertRegex(process.stderr.read(), r"interrupted\. Confirmed: 1 events, up to line 1; not known: [12] events that were on their way")
+        self.assertRegex(process.stderr.read(), r"interrupted\. Confirmed: 1 event, up to line 1; not known: (1 event that was on its|2 events that were on their) way")
+
+
+    def test_two_at_the_same_time_share_a_stream(self):
+        count = 3000
+        writers = [self.start("append", self.stream, "-t", kind, "--lines", "/dev/stdin", stdin=subprocess.PIPE) for kind in ("a", "b")]
+        feeders = [threading.Thread(target=self.feed, args=(writer, count)) for writer in writers]
+        for feeder in feeders:
+            feeder.start()
+        for writer, feeder in zip(writers, feeders):
+            feeder.join(timeout=WAIT_S)
+            self.assertEqual(writer.wait(timeout=WAIT_S), OK, writer.stderr.read())
+        events = self.json("read", self.stream)
+        for kind in ("a", "b"):
+            self.assertEqual([event["data"] for event in events if event["type"] == kind], list(range(count)))
+
+    @staticmethod
+    def feed(process, count):
+        with process.stdin as pipe:
+            for i in range(count):
+                pipe.write(f"{i}\n")
+
+    def test_a_server_that_is_frozen_is_given_up_after_the_timeout(self):
+        self.append()
+        self.server.process.send_signal(signal.SIGSTOP)
+        self.addCleanup(self.server.process.send_signal, signal.SIGCONT)
+        for words, stdin in ((("append", self.stream, "-t", "t", "--lines", "-"), "1\n"), (("read", self.stream), ""),
+                             (("read", "--all"), ""), (("read", self.stream, "--follow"), "")):
+            said = self.complaint(*words, "--timeout", "300ms", stdin=stdin)
+            self.assertIn("did not answer within 300ms", said)
+            self.assertNotIn("tls", said.lower())
+
+    def test_appended_and_not_to_be_reported_is_not_called_a_failure_to_append(self):
+        with open("/dev/full", "wb") as full:
+            for words in (("-d", "1"), ("--lines", "-")):
+                result = subprocess.run([SLUICE, "append", self.stream, "-t", "t", *words], input=b"2\n", stdout=full,
+                                        stderr=subprocess.PIPE, env=clean_environment(SLUICE_SERVER=self.server.grpc), timeout=WAIT_S)
+                self.assertEqual(result.returncode, FAILED)
+                self.assertRegex(result.stderr.decode(), r"^sluice: 1 event was appended, up to revision [01], but that cannot be written to "
+                                                         r"the output: No space left on device\.\n$")
+        self.assertEqual(len(self.json("read", self.stream)), 2)
+
+    def test_an_empty_pipe_is_no_event(self):
+        said = self.complaint("append", self.stream, "-t", "t", stdin="", code=USAGE)
+        self.assertIn("--data ''", said)
+        self.complaint("read", self.stream)
+
+
+class SmallAppends(Case):
+    words = ("--append-bytes-max", "100000", "--event-bytes-max", "100000")
+
+    def test_behind_a_refused_batch_nothing_is_appended_though_it_would_fit(self):
+        with tempfile.NamedTemporaryFile("w") as file:
+            file.write(("x" * 399 + "\n") * 700)   # the last batch is what is left of it, and small enough
+            file.flush()
+            for expect in ("any", "none"):
+                said = self.complaint("append", self.stream, "-t", "t", "--lines", file.name, "--expect", expect)
+                self.assertIn("larger than the server allows for an append. Nothing was appended.", said)
+                self.assertIn("no stream", self.complaint("read", self.stream))
 
 
 class SmallEvents(Case):
@@ -232,14 +290,15 @@ class SmallEvents(Case):
 
     def test_what_was_confirmed_before_a_refusal_counts_and_the_rest_does_not(self):
         with tempfile.NamedTemporaryFile("w") as file:
-            file.write("1\n" * 600 + "2" * 2000 + "\n" + "3\n" * 600)
+            file.write("1\n" * 5000 + "2" * 2000 + "\n" + "3\n" * 600)
             file.flush()
             said = self.complaint("append", self.stream, "-t", "t", "--lines", file.name)
         confirmed = re.search(r"a line is larger than the server allows for an event\. Confirmed: (\d+) events, up to line (\d+)", said)
         events = self.json("read", self.stream)
         self.assertEqual(len(events), int(confirmed[1]))
         self.assertEqual({event["data"] for event in events[:int(confirmed[2])]}, {1})
-        self.assertLess(int(confirmed[1]), 1200)
+        self.assertEqual(confirmed[1], confirmed[2])
+        self.assertLessEqual(int(confirmed[1]), 5000)
 
     def test_one_that_is_too_large(self):
         self.assertIn("the server refused", self.complaint("append", self.stream, "-t", "t", "-d", "x" * 2000))
@@ -409,6 +468,15 @@ class Streams(Case):
         self.assertEqual((info["events"], info["first_revision"], info["metadata_revision"]), (2, 3, 0))
         self.assertIn("JSON object", self.complaint("stream", "metadata", self.stream, "--set", "[1]", code=USAGE))
         self.assertIn("which is not what --expect says", self.complaint("stream", "metadata", self.stream, "--set", "{}", "--expect", "none"))
+
+    def test_metadata_without_effect_is_noted(self):
+        for text, note in (('{"$maxCount": "x"}', "$maxCount has no effect as it is: it needs a whole number from 1 on"),
+                           ('{"maxCount": 5}', "'maxCount' means nothing to the server. Did you mean '$maxCount'?"),
+                           ('{"$tb": -1}', "$tb has no effect"), ('{"$acl": 7}', "$acl has no effect")):
+            result = self.run_sluice("stream", "metadata", self.stream, "--set", text)
+            self.assertIn(note, result.stderr.decode())
+        for text in ('{"$maxCount": 5, "$maxAge": 60, "$tb": 0, "$acl": {}, "mine": 1}', "{}"):
+            self.assertEqual(self.run_sluice("stream", "metadata", self.stream, "--set", text).stderr, b"")
 
     def test_only_the_mark_of_a_deletion_means_that_it_was_deleted(self):
         other = {"deep": {"$tb": 9223372036854775807}, "text": '"$tb":9223372036854775807'}
