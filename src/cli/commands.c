@@ -96,7 +96,9 @@ int sl_cli_fail(const sl_invocation *invocation, const char *sentences)
     char quoted[4 * SENTENCES_BYTES], stopped[4 * SENTENCES_BYTES + 1];
 
     sl_quote_into(quoted, sizeof quoted, sentences); /* it may name files as the user did */
-    snprintf(stopped, sizeof stopped, "%s.", quoted);
+    const size_t bytes = strlen(quoted);
+    const bool is_question = bytes > 0 && quoted[bytes - 1] == '?';
+    snprintf(stopped, sizeof stopped, "%s%s", quoted, is_question ? "" : ".");
     (void)sl_cli_complain(invocation, stopped);
     return SL_EXIT_FAILED;
 }

@@ -3,9 +3,11 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/config_text.h"
 #include "cli/print.h"
+#include "client/address.h"
 
 enum {
     SETTING_COLUMNS = 40, /* where the comments begin, when the value is not longer */
@@ -30,6 +32,28 @@ static const char *shown(const sl_option *row, const char *text, uint64_t number
     if (row->kind == SL_OPTION_FLAG)
         return number != 0 ? "yes" : "no";
     return text;
+}
+
+/* --- passwords --- */
+
+typedef struct address_text {
+    char text[SL_CLIENT_ADDRESS_BYTES_MAX + 8]; /* a password of one letter gets longer */
+} address_text;
+
+/* kurrentdb://anna:***@host: from the first colon behind the scheme to the last @, which may be in a password. What is shown is
+ * meant for a terminal, a ticket, a chat. */
+static address_text without_password(const char *text)
+{
+    const char *const scheme = strstr(text, "://");
+    const char *const user = scheme == NULL ? text : scheme + 3;
+    const char *const colon = strchr(user, ':'), *const at = strrchr(user, '@');
+    address_text hidden;
+
+    if (colon == NULL || at == NULL || at < colon)
+        snprintf(hidden.text, sizeof hidden.text, "%s", text);
+    else
+        snprintf(hidden.text, sizeof hidden.text, "%.*s:***%s", (int)(colon - text), text, at);
+    return hidden;
 }
 
 /* Written to memory first, because the comment stands in a column behind it. */
@@ -59,7 +83,8 @@ static void print_row(FILE *out, const sl_option *row, const sl_option_value *va
         return;
     }
     do {
-        print_setting(out, row, each == NULL ? value->text : each->text, value->number);
+        const char *const text = each == NULL ? value->text : each->text;
+        print_setting(out, row, row->is_address ? without_password(text).text : text, value->number);
         print_source(out, row, value, path);
         fputc('\n', out);
         each = each == NULL ? NULL : each->next;
@@ -75,7 +100,7 @@ static void print_json_value(FILE *out, const sl_option *row, const char *text, 
     else if (row->kind == SL_OPTION_NUMBER)
         fprintf(out, "%" PRIu64, number);
     else
-        sl_print_json_text(out, text);
+        sl_print_json_text(out, row->is_address ? without_password(text).text : text);
 }
 
 static void print_json_values(FILE *out, const sl_option *row, const sl_option_value *value)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/print.h"
 
@@ -49,7 +50,12 @@ static int write_page(const sl_invocation *invocation, const sl_command *command
 
 static int write_all(const sl_invocation *invocation)
 {
-    int code = write_page(invocation, NULL);
+    const char *const folder = invocation->values[SL_OPT_INTO].text;
+    int code;
+
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+        return fail_file(invocation, folder);
+    code = write_page(invocation, NULL);
 
     for (size_t i = 0; code == SL_EXIT_OK && i < sl_command_count; i++)
         code = write_page(invocation, sl_commands[i]);
@@ -89,7 +95,8 @@ const sl_command sl_command_manual = {
     .summary = "write a page of the manual",
     .details = "Writes a man page to the output, in the language of man: about sluice, or about one command. "
                "With --into all "
-               "pages go into a folder and their names to the output; 'make install' does that.\n",
+               "pages go into a folder, which is made if it is not there, and their names to the output; "
+               "'make install' does that.\n",
     .examples = "Read one that is not installed:\n"
                 "  sluice manual journal dump | man -l -\n",
 };

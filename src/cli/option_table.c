@@ -204,7 +204,7 @@ const sl_option sl_options[SL_OPT_COUNT_] = {
     /* --- commands that talk to a server --- */
     [SL_OPT_SERVER] = {
         .name = "server", .letter = 's', .kind = SL_OPTION_TEXT, .argument = "ADDRESS", .commands = SL_COMMAND_CLIENT,
-        .default_text = "127.0.0.1:2113", .environment = "SLUICE_SERVER", .min = 1, .max = SL_CLIENT_ADDRESS_BYTES_MAX,
+        .default_text = "127.0.0.1:2113", .environment = "SLUICE_SERVER", .min = 1, .max = SL_CLIENT_ADDRESS_BYTES_MAX, .is_address = true,
         .help = "the server: HOST, HOST:PORT or a connection string",
         .more = "A connection string is SCHEME://[USER[:PASSWORD]@]HOST[:PORT][?OPTION=VALUE&...]. SCHEME is sluice, which speaks "
                 "without TLS unless it says ?tls=true, or one that clients of KurrentDB use (kurrentdb, kdb, kurrent, esdb), which "
@@ -224,7 +224,7 @@ const sl_option sl_options[SL_OPT_COUNT_] = {
     [SL_OPT_TIMEOUT] = {
         .name = "timeout", .kind = SL_OPTION_DURATION, .argument = "TIME", .commands = SL_COMMAND_CLIENT,
         .default_text = "10s", .environment = "SLUICE_TIMEOUT", .min = 1 * MILLISECOND_NS, .max = 24 * 3600 * SECOND_NS,
-        .help = "to connect, and for an answer; reading and --lines may take longer",
+        .help = "to connect, and for an answer; reading and --lines may take longer when the first answer has come",
     },
     [SL_OPT_CA] = {
         .name = "ca", .kind = SL_OPTION_TEXT, .argument = "FILE", .commands = SL_COMMAND_CLIENT,

@@ -46,6 +46,7 @@ typedef struct sl_option {
     uint64_t min, max;       /* both allowed; unused for a flag and a choice */
     uint64_t commands;       /* bits of the commands that take it, see cli/commands.h */
     bool repeats;            /* may be given several times: walk value->all. Not for a flag */
+    bool is_address;         /* may have a password in it, which is not shown */
     sl_completes completes;
     const char *help; /* a phrase without a full stop; the printer breaks it into lines */
     const char *more; /* a paragraph for the manual, or NULL */

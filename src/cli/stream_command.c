@@ -11,6 +11,7 @@
 #include "cli/client_session.h"
 #include "cli/event_print.h"
 #include "cli/json_value.h"
+#include "cli/metadata_notes.h"
 #include "cli/print.h"
 #include "store/metadata.h"
 #include "store/store.h"
@@ -385,6 +386,7 @@ static int set_metadata(sl_session *session, sl_str meta, sl_wire_revision expec
             invocation->json ? ", \"metadata_revision\": %" PRIu64 ", \"position\": %" PRIu64 "}\n"
                              : ": revision %" PRIu64 ", position %" PRIu64 "\n",
             response.current.number, response.position.commit);
+    sl_metadata_notes(json, invocation->err);
     return SL_EXIT_OK;
 }
 

@@ -188,6 +188,32 @@ class Mistakes(unittest.TestCase):
         self.assertIn("cannot write the output", result.stderr)
 
 
+class Environment(unittest.TestCase):
+    def test_a_variable_that_is_nearly_one_of_ours_is_warned_about(self):
+        self.assertEqual(sluice("version", SLUICE_PROT="1").stderr, "sluice: The variable SLUICE_PROT means nothing. Did you mean SLUICE_PORT?\n")
+        for name in ("SLUICE_PORT", "SLUICE_PASSWORD", "SLUICE_SERVICE_HOST", "SLUICE_PORT_2113_TCP_ADDR"):
+            self.assertEqual(sluice("version", **{name: "1"}).stderr, "")
+
+    def test_a_password_in_an_address_is_not_shown(self):
+        for address, shown in (("kurrentdb://a:hunter2@h:1", "kurrentdb://a:***@h:1"), ("sluice://a:b@hunter2@h", "sluice://a:***@h"),
+                               ("a:hunter2@h:1", "a:***@h:1"), ("sluice://a@h:1", "sluice://a@h:1"), ("h:1", "h:1")):
+            text = sluice("read", "s", "--print-config", SLUICE_SERVER=address).stdout
+            self.assertIn(f"{shown} ", text.replace('"', " "))
+            self.assertNotIn("hunter2", text)
+            answer = json.loads(sluice("read", "s", "--print-config", "--json", SLUICE_SERVER=address).stdout)
+            self.assertEqual(answer["settings"]["server"]["value"], shown)
+
+    def test_a_question_ends_with_its_mark(self):
+        said = sluice("read", "s", "--server", "no.such.host.invalid", "--timeout", "5s").stderr
+        self.assertTrue(said.endswith("?\n") or "firewall" in said, said)
+
+    def test_the_manual_makes_its_folder(self):
+        with tempfile.TemporaryDirectory() as top:
+            folder = pathlib.Path(top) / "man1"
+            self.assertEqual(sluice("manual", "--into", str(folder)).returncode, 0)
+            self.assertTrue((folder / "sluice.1").exists())
+
+
 class Budget(unittest.TestCase):
     def test_parts_fill_the_grace_S3_33(self):
         answer = json.loads(sluice("budget", "--grace", "45s", "--json").stdout)

@@ -1,0 +1,61 @@
+/* cli/environment.c — see cli/environment.h. */
+#include "cli/environment.h"
+
+#include <string.h>
+
+#include "cli/options.h"
+#include "cli/print.h"
+#include "cli/suggest.h"
+
+enum {
+    NAME_BYTES = 64 /* longer names are near to none of ours */
+};
+
+static const char prefix[] = "SLUICE_";
+static const char password[] = "SLUICE_PASSWORD"; /* no option: command lines are seen by everybody */
+
+static const char *known_name(size_t index)
+{
+    return index == SL_OPT_COUNT_ ? password : sl_options[index].environment;
+}
+
+/* What differs is behind the prefix; with it, short names would all be near to each other. */
+static const char *nearest(const char *name)
+{
+    const char *ends[SL_OPT_COUNT_ + 1] = { 0 };
+
+    for (size_t i = 0; i <= SL_OPT_COUNT_; i++) {
+        const char *const known = known_name(i);
+
+        if (known != NULL && strcmp(known, name) == 0)
+            return NULL;
+        ends[i] = known == NULL ? NULL : known + sizeof prefix - 1;
+    }
+    return sl_suggest_nearest(name + sizeof prefix - 1, ends, SL_OPT_COUNT_ + 1);
+}
+
+static void look_at(const char *name, FILE *err)
+{
+    char sentence[4 * NAME_BYTES];
+    const char *const meant = nearest(name);
+
+    if (meant == NULL)
+        return;
+    snprintf(sentence, sizeof sentence, "The variable %s means nothing. Did you mean %s%s?",
+             sl_quote(name).text, prefix, meant);
+    sl_print_complaint(err, sentence);
+}
+
+void sl_environment_warn(char *const *variables, FILE *err)
+{
+    for (; *variables != NULL; variables++) {
+        const size_t bytes = strcspn(*variables, "=");
+        char name[NAME_BYTES];
+
+        if (bytes >= sizeof name || strncmp(*variables, prefix, sizeof prefix - 1) != 0)
+            continue;
+        memcpy(name, *variables, bytes);
+        name[bytes] = '\0';
+        look_at(name, err);
+    }
+}

@@ -1,0 +1,11 @@
+/* cli/environment.h — variables that look like ours and are not: a mistyped one would be passed over without a word. */
+#ifndef SL_CLI_ENVIRONMENT_H
+#define SL_CLI_ENVIRONMENT_H
+
+#include <stdio.h>
+
+/* A line for each variable that begins with SLUICE_, means nothing, and is nearly the name of one that does: SLUICE_PROT. Others
+ * are left alone, because orchestrators make names as well (SLUICE_SERVICE_HOST). `variables` as in environ. */
+void sl_environment_warn(char *const *variables, FILE *err);
+
+#endif
