@@ -133,8 +133,8 @@ const sl_command sl_command_serve = {
     .examples = "On two ports that are free, in a folder of your choice:\n"
                 "  sluice serve --data ./data --port 0 --admin-port 0\n"
                 "For other machines:\n"
-                "  sluice user add anna --admin --data ./data\n"
-                "  sluice serve --host 0.0.0.0 --tls-certificate my.pem --tls-key my.key\n",
+                "  sluice user add anna --admin --data d\n"
+                "  sluice serve --data d --host 0.0.0.0 --tls-certificate a.pem --tls-key a.key\n",
     .exits = "0 it ended as asked, also when a second signal ended it\n"
              "1 it could not start, or the store failed\n" SL_EXITS_USAGE "3 the journal is damaged\n",
 };

@@ -256,7 +256,9 @@ const sl_command sl_command_user_add = {
                "a password, and somebody has to be able to add the others.\n\n"
                "The password is asked for at the terminal, twice and without showing it; else it is the "
                "first line of "
-               "--new-password-file or of what is piped into the command.\n\n" BOTH_WAYS,
+               "--new-password-file or of what is piped into the command.\n\n" BOTH_WAYS
+               "A folder without a journal gets a new one, and that is said; a folder that has other files "
+               "is refused.\n",
     .examples = "The first user, before the server is started, and one for an application:\n"
                 "  sluice user add anna --admin --data ./sluice-data\n"
                 "  sluice user add shop --group orders --user anna\n",

@@ -17,7 +17,7 @@ typedef struct sl_server_hooks {
 } sl_server_hooks;
 
 typedef struct sl_server_report { /* of the end */
-    char reason[128];
+    char reason[1152];
     bool forced; /* a second signal, or the budget ran out */
     uint64_t uptime_ns, shutdown_ns;
     /* Of the batches that were inside when the door was shut; finished are written, failed were answered with an error, and of

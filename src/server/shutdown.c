@@ -107,6 +107,8 @@ static void tell_phase(const sl_shutdown *shutdown, unsigned phase)
 
     if (drain->ends[phase] == SL_DRAIN_END_NONE) /* it was not needed */
         return;
+    if (shutdown->was_idle && drain->ends[phase] == SL_DRAIN_END_DONE) /* nothing had begun that could end */
+        return;
     sl_log(shutdown->log, level_of(drain, phase), "shutdown phase ended",
            SL_LOG_STR("phase", sl_drain_phase_name((sl_drain_phase)phase)),
            SL_LOG_STR("end", shutdown->insisted && drain->ends[phase] == SL_DRAIN_END_FAILED
@@ -135,6 +137,7 @@ bool sl_shutdown_begin(sl_shutdown *shutdown, sl_drain_reason reason, const char
     sl_text_init(&made, shutdown->reason, sizeof shutdown->reason);
     sl_text_add(&made, text == NULL ? sl_drain_reason_name(reason) : text);
 
+    shutdown->was_idle = reason == SL_DRAIN_REASON_START_FAILED && held.gates == 0 && held.open == 0;
     sl_drain_set_held(&shutdown->drain, &held);
     (void)sl_drain_begin(&shutdown->drain, (sl_drain_call){ .reason = reason }, now_ns);
     tell_begin(shutdown, &held);

@@ -26,7 +26,7 @@
 #include "core/drain.h"
 
 enum {
-    SL_SHUTDOWN_REASON_BYTES = 128
+    SL_SHUTDOWN_REASON_BYTES = 1152 /* whole sentences about a failed start */
 };
 
 typedef struct sl_shutdown_steps {
@@ -46,6 +46,7 @@ typedef struct sl_shutdown {
     bool insisted;        /* a second signal came, */
     uint64_t insisted_ns; /* then */
     uint64_t answers_ns;  /* when there was an open call the last time; 0: there was none */
+    bool was_idle;        /* a start that failed before there was anything to end */
     uint32_t phases_told; /* phases below this one have their line in the log */
     char reason[SL_SHUTDOWN_REASON_BYTES];
 } sl_shutdown;

@@ -10,6 +10,7 @@
 #include "core/budget.h"
 #include "server/admin.h"
 #include "server/auth.h"
+#include "store/inspect.h"
 
 #include <sluice.h>
 
@@ -195,6 +196,21 @@ static void explain_address(sl_text *text, sl_err err, const char *port_option, 
     }
 }
 
+/* Two servers with the same settings meet at the port first, but it is the folder that they must not share. */
+static bool explain_second(const sl_server *server, sl_text *text)
+{
+    uint64_t pid = 0;
+
+    if (!sl_journal_is_held(server->settings->data_folder, &pid))
+        return false;
+    sl_text_add(text, ". A server runs on the data folder ");
+    sl_text_add(text, server->settings->data_folder);
+    sl_text_add(text, " already: process ");
+    sl_text_add_u64(text, pid);
+    sl_text_add(text, ". Use that one, or stop it first");
+    return true;
+}
+
 static bool open_admin(sl_server *server)
 {
     char sentences[SL_SENTENCES_BYTES];
@@ -207,7 +223,8 @@ static bool open_admin(sl_server *server)
     sl_text_add(&text, ": ");
     err = sl_admin_new(server, &text, &server->admin);
     if (err != SL_OK) {
-        explain_address(&text, err, "--admin-port", "--admin-host");
+        if (err != SL_ERR_EXISTS || !explain_second(server, &text))
+            explain_address(&text, err, "--admin-port", "--admin-host");
         fail(server, err, sentences);
         return false;
     }

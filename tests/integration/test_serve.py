@@ -245,6 +245,40 @@ class Start(Serve):
         self.assertIn("start failed", self.last_reason(second))
         self.assertEqual(first.get("/readyz")[0], 200)
 
+    def test_a_second_server_with_the_same_ports_is_told_of_the_first(self):
+        first = self.running()
+        second = Server("--data", self.folder, "--port", first.grpc.split(":")[1], "--admin-port", first.admin.split(":")[1])
+        self.addCleanup(self.stop, second)
+        self.assertEqual(second.wait(), FAILED)
+        self.assertIn(f"A server runs on the data folder {self.folder} already: process {first.process.pid}", second.log[-1])
+        self.assertNotIn("choose another port", second.log[-1])
+
+    def test_a_start_that_failed_is_told_in_whole_words_and_ends_nothing(self):
+        long_name = self.top / ("x" * 200)
+        long_name.write_text("")
+        self.folder = long_name / "data"
+        sentence, server = self.refused()
+        lines = [json.loads(line) for line in server.log if line.startswith("{")]
+        self.assertEqual([line["message"] for line in lines if line["message"] == "shutdown phase ended"], [])
+        for line in lines:
+            if line["message"] in ("shutting down", "server stopped"):
+                self.assertEqual(line["reason"], "start failed: " + sentence.removeprefix("sluice: ").removesuffix("."))
+
+    def test_a_folder_with_other_files_is_refused_and_stays_as_it_is(self):
+        for name in ("letter.txt", "lock"):
+            self.folder = self.top / f"with-{name}"
+            self.folder.mkdir()
+            (self.folder / name).write_text("not ours\n")
+            sentence, _ = self.refused()
+            self.assertIn(f'"{name}"', sentence)
+            self.assertEqual([path.name for path in self.folder.iterdir()], [name])
+            self.assertEqual((self.folder / name).read_text(), "not ours\n")
+        for name, text in (("lost+found", None), (".hidden", ""), ("lock", "4711\n")):
+            self.folder = self.top / f"also-{name}"
+            self.folder.mkdir()
+            (self.folder / name).mkdir() if text is None else (self.folder / name).write_text(text)
+            self.assertEqual(self.running().end(), OK)
+
     def last_reason(self, server):
         return json.loads([line for line in server.log if line.startswith("{")][-1])["reason"]
 
@@ -314,7 +348,17 @@ class Start(Serve):
         (self.top / "file").write_text("")
         self.folder = self.top / "file" / "data"
         sentence, _ = self.refused()
-        self.assertIn(str(self.folder), sentence)
+        self.assertIn(f"{self.folder} can not be opened or made: Not a directory", sentence)
+        self.folder = self.top / "missing" / "data"
+        sentence, _ = self.refused()
+        self.assertIn("No such file or directory. The folder above it does not exist: make that first", sentence)
+
+    @unittest.skipIf(os.geteuid() == 0, "root may write everywhere")
+    def test_a_folder_that_may_not_be_made_is_told_with_the_reason(self):
+        (self.top / "closed").mkdir(mode=0o500)
+        self.folder = self.top / "closed" / "data"
+        sentence, _ = self.refused()
+        self.assertIn("Permission denied. This user may not do that", sentence)
 
     def test_a_grace_that_is_too_short_is_refused_with_the_bounds(self):
         server = self.start("--grace", "200ms")
@@ -344,6 +388,16 @@ class Log(Serve):
         server = self.running("--grace", "20s")
         parts = json.loads(server.wait_for("will spend its grace"))["parts"]
         self.assertIn("grace 20s = fence", parts)
+
+    def test_the_document_shows_the_budget_that_the_server_has(self):
+        text = (ROOT / "docs" / "DRAIN.md").read_text(encoding="utf-8")
+        words = re.search(r"^    sluice (budget --grace 10s --fence .*)$", text, re.M)[1].split()
+        parts = json.loads(sluice(*words, "--json").stdout)["parts"]
+        server = self.running("--grace", "10s")
+        said = json.loads(server.wait_for("a shutdown will spend its grace"))["parts"]
+        for name, length in re.findall(r"(\w+) ([\d.]+m?s)", said.split("=")[1]):
+            nanoseconds = float(length.rstrip("ms")) * (1e6 if length.endswith("ms") else 1e9)
+            self.assertEqual(parts[f"{name}_ns"], nanoseconds, said)
 
     def test_strangers_are_told_of_in_one_line_with_a_count(self):
         server = self.running()
@@ -523,7 +577,8 @@ class End(Serve):
 
     def test_under_load_exactly_what_was_confirmed_is_there_S3_13(self):
         server = self.running()
-        writers = [subprocess.Popen([SLUICE, "append", f"load-{number}", "--type", "t", "--lines", "-", "--server", server.grpc],
+        writers = [subprocess.Popen([SLUICE, "append", f"load-{number}", "--type", "t", "--lines", "-", "--expect", "none",
+                                     "--server", server.grpc],   # a chain: many batches are on their way
                                     stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
                    for number in range(3)]
         feeders = [threading.Thread(target=self.feed, args=(writer.stdin,)) for writer in writers]
@@ -582,6 +637,16 @@ class End(Serve):
 
 
 class Tls(Serve):
+    def test_the_certificate_of_the_document_is_no_authority(self):
+        text = (ROOT / "docs" / "OPERATIONS.md").read_text(encoding="utf-8")
+        command = re.search(r"^    (openssl req .*?)#", text, re.M | re.S)[1].replace("\\\n", " ")
+        subprocess.run(command.split(), cwd=self.top, check=True, capture_output=True)
+        shown = subprocess.run(["openssl", "x509", "-in", self.top / "server.pem", "-noout", "-ext", "basicConstraints"], check=True,
+                               capture_output=True, text=True).stdout
+        self.assertIn("critical", shown)
+        self.assertIn("CA:FALSE", shown)
+        self.running("--tls-certificate", self.top / "server.pem", "--tls-key", self.top / "server.key")
+
     def shown(self, server):
         return ssl.get_server_certificate(server.grpc.split(":"), timeout=WAIT_S).strip()
 

@@ -75,11 +75,15 @@ class UsersWithoutServer(unittest.TestCase):
         with tempfile.TemporaryDirectory() as top:
             folder = os.path.join(top, "data")
             self.assertIn("no folder", self.sluice("user", "list", "--data", folder, code=FAILED).stderr)
-            self.sluice("user", "add", "anna", "--admin", "--data", folder, stdin=PASSWORD)
-            self.sluice("user", "add", "shop", "--data", folder, stdin=PASSWORD)
+            made = self.sluice("user", "add", "anna", "--admin", "--data", folder, stdin=PASSWORD)
+            self.assertIn(f"There was no journal in {folder}: a new one was made", made.stderr)
+            self.assertEqual(self.sluice("user", "add", "shop", "--data", folder, stdin=PASSWORD).stderr, "")
+            again = self.sluice("user", "add", "shop", "--data", folder, stdin=PASSWORD, code=FAILED)
+            self.assertEqual(again.stderr, "sluice: There is a user with that login name.\n")
             self.sluice("user", "passwd", "shop", "--data", folder, stdin="another one")
             users = json.loads(self.sluice("user", "list", "--data", folder, "--json").stdout)["users"]
             self.assertEqual([user["name"] for user in users], ["anna", "shop"])
+            self.assertEqual([user["full_name"] for user in users], ["anna", "shop"])
             server = Server(folder)
             said = self.sluice("user", "list", "--data", folder, code=FAILED).stderr
             self.assertIn(str(server.process.pid), said)
@@ -92,6 +96,26 @@ class UsersWithoutServer(unittest.TestCase):
             self.sluice("user", "remove", "shop", "--data", folder)
             self.assertIn("last administrator", self.sluice("user", "remove", "anna", "--data", folder, code=FAILED).stderr)
             self.sluice("user", "list", "--data", folder, "--server", "x", code=USAGE)
+
+
+    def test_a_folder_with_other_files_is_no_place_for_users(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "letter.txt"), "w", encoding="utf-8") as file:
+                file.write("dear")
+            said = self.sluice("user", "add", "anna", "--admin", "--data", folder, stdin=PASSWORD, code=FAILED).stderr
+            self.assertIn('other files, such as "letter.txt"', said)
+            self.assertEqual(os.listdir(folder), ["letter.txt"])
+
+
+class Refused(Case):
+    def test_what_a_refused_user_is_told(self):
+        self.run_sluice("user", "add", "anna", "--admin", stdin=PASSWORD)
+        again = self.complaint("user", "add", "anna", "--user", "anna", stdin=PASSWORD, SLUICE_PASSWORD=PASSWORD)
+        self.assertEqual(again, "sluice: There is a user with that login name.\n")
+        said = [self.complaint("append", self.stream, "-t", "t", "--lines", "-", "--user", "anna", stdin="1\n", SLUICE_PASSWORD="wrong")
+                for _ in range(6)]
+        self.assertEqual(said[0], "sluice: the server does not accept this user with this password. Nothing was appended.\n")
+        self.assertRegex(said[5], "^sluice: Too many failed log-ins. Wait a moment and try again. .*Nothing was appended")
 
 
 class Terminal(Case):
@@ -245,6 +269,10 @@ class Tls(Case):
         self.assertIn(b"not checked", loose.stderr)
         self.assertIn("--ca FILE", self.complaint("read", self.stream, server=f"sluice://{self.server.grpc}?tls=true"))
         self.assertIn("tls=true", self.complaint("read", self.stream))
+        other_name = self.complaint("read", self.stream, "--ca", self.certificate, server=f"sluice://localhost:{self.server.port}?tls=true")
+        self.assertIn("the peer's certificate is not for this name", other_name)
+        self.assertIn("Use a name in --server that is in the certificate", other_name)
+        self.assertNotIn("--ca", other_name)
         self.assertIn("/does/not/exist", self.complaint("read", self.stream, "--ca", "/does/not/exist"))
 
 
