@@ -1,4 +1,4 @@
-/* cli/config_print.c — the settings in force, as a file that gives the same when it is read. */
+/* cli/config_print.c — the settings in force, as a file that gives the same when it is read, but for a password in an address. */
 #include "cli/config.h"
 
 #include <inttypes.h>

@@ -142,10 +142,10 @@ class Manual(WithFolder):
             words = name.removesuffix(".1").split("-")[1:]
             self.assertEqual(run(SLUICE, "manual", *words).stdout, (self.top / name).read_text())
 
-    def test_a_folder_that_is_not_there_is_a_failure(self):
-        answer = run(SLUICE, "manual", "--into", self.top / "nowhere")
+    def test_a_folder_that_can_not_be_made_is_a_failure(self):
+        answer = run(SLUICE, "manual", "--into", self.top / "nowhere" / "man1")
         self.assertEqual((answer.returncode, answer.stdout), (1, ""))
-        self.assertIn("sluice.1 cannot be written: No such file or directory.", answer.stderr)
+        self.assertIn("nowhere/man1 cannot be written: No such file or directory.", answer.stderr)
 
     @needs("man")
     def test_man_reads_them_without_a_warning(self):
