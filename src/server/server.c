@@ -259,6 +259,8 @@ static void on_turn_end(void *ctx)
         sl_start_turn(server);
     if (server->host != NULL)
         turn_host(server);
+    if (server->stage == SL_STAGE_LOADING) /* users read in this turn: nothing else may bring the next one */
+        sl_start_turn(server);
     if (sl_shutdown_is_on(&server->shutdown) && server->stage != SL_STAGE_ENDED)
         go_on_ending(server);
     if (server->host != NULL) {

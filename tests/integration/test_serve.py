@@ -273,9 +273,9 @@ class Start(Serve):
             self.assertIn(f'"{name}"', sentence)
             self.assertEqual([path.name for path in self.folder.iterdir()], [name])
             self.assertEqual((self.folder / name).read_text(), "not ours\n")
-        for name, text in (("lost+found", None), (".hidden", ""), ("lock", "4711\n")):
-            self.folder = self.top / f"also-{name}"
-            self.folder.mkdir()
+        left_by_a_crash = [("lock", ""), ("lock", "47"), ("lock", "\0\0\0")]
+        for name, text in [("lost+found", None), (".hidden", ""), ("lock", "4711\n"), *left_by_a_crash]:
+            self.folder = pathlib.Path(tempfile.mkdtemp(dir=self.top))
             (self.folder / name).mkdir() if text is None else (self.folder / name).write_text(text)
             self.assertEqual(self.running().end(), OK)
 

@@ -60,16 +60,18 @@ enum {
     LOCK_TEXT_BYTES = 32 /* more than a number and a line end need */
 };
 
-/* What a server writes into the lock file: its number and a line end; one that was killed in between leaves it empty. False:
- * somebody else has a file of this name. */
+/* What a server writes into the lock file is its number and a line end. One that was killed in between, or lost its power, leaves any part
+ * of that, or zeros. False: somebody else has a file of this name. What cannot be read is not taken for his. */
 static bool read_holder(int fd, uint64_t *ret_pid)
 {
     char text[LOCK_TEXT_BYTES] = { 0 };
     const ssize_t bytes = pread(fd, text, sizeof text - 1, 0);
-    const size_t digits = strspn(text, "0123456789");
 
     *ret_pid = strtoull(text, NULL, 10);
-    return bytes == 0 || (bytes > 0 && digits > 0 && text[digits] == '\n' && (size_t)bytes == digits + 1);
+    for (ssize_t i = 0; i < bytes; i++)
+        if (text[i] != '\0' && strchr("0123456789\n", text[i]) == NULL)
+            return false;
+    return bytes < (ssize_t)sizeof text - 1;
 }
 
 /* The lock file keeps the number of its holder, so that the message can name it. */
