@@ -49,6 +49,7 @@ extern const peer_kind *const peer_others[];
 
 /* The bytes of every message. */
 const char *peer_payload(void);
+void peer_payload_mark(uint64_t number); /* its first 16 bytes, in hexadecimal, from now on */
 
 /* True when the program is installed. */
 bool peer_available(const peer_kind *kind);

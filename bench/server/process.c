@@ -22,14 +22,23 @@ enum {
 
 static pid_t running[RUNNING_MAX];
 
+static char payload[PAYLOAD_BYTES + 1];
+
 const char *peer_payload(void)
 {
-    static char payload[PAYLOAD_BYTES + 1];
-
-    if (payload[0] == '\0')
+    if (payload[PAYLOAD_BYTES - 1] == '\0')
         for (uint32_t i = 0; i < PAYLOAD_BYTES; i++)
             payload[i] = (char)('a' + i * 7 % 26);
     return payload;
+}
+
+void peer_payload_mark(uint64_t number)
+{
+    char digits[17];
+
+    (void)peer_payload();
+    snprintf(digits, sizeof digits, "%016llx", (unsigned long long)number);
+    memcpy(payload, digits, 16);
 }
 
 /* Good until the next call; NULL when it is not there. */

@@ -179,6 +179,46 @@ static void explain_user(const sl_session_failure *failure, sl_text *text)
         sl_text_add_str(text, without_stop(failure->message));
 }
 
+/* --- groups --- */
+
+static void add_group(const sl_session_failure *failure, sl_text *text)
+{
+    const sl_str stream = trailer(failure, "stream-name");
+
+    sl_text_add(text, "group ");
+    add_quoted(text, trailer(failure, "group-name"));
+    if (sl_str_equal(stream, SL_STR("$all"))) {
+        sl_text_add(text, " on all streams");
+        return;
+    }
+    sl_text_add(text, " on stream ");
+    add_quoted(text, stream);
+}
+
+static bool is_about_group(const sl_session_failure *failure)
+{
+    return is_exception(failure, "persistent-subscription-does-not-exist") ||
+           is_exception(failure, "persistent-subscription-exists") ||
+           is_exception(failure, "persistent-subscription-failed");
+}
+
+static void explain_group(const sl_session_failure *failure, sl_text *text)
+{
+    if (is_exception(failure, "persistent-subscription-does-not-exist")) {
+        sl_text_add(text, "there is no ");
+        add_group(failure, text);
+        sl_text_add(text, ". 'sluice group list' shows those there are, 'sluice group create' makes one");
+    } else if (is_exception(failure, "persistent-subscription-exists")) {
+        add_group(failure, text);
+        sl_text_add(text, " is there already, and was not changed. 'sluice group update' changes settings");
+    } else {
+        sl_text_add(text, "the server refused that for ");
+        add_group(failure, text);
+        sl_text_add(text, ": ");
+        sl_text_add_str(text, without_stop(trailer(failure, "reason")));
+    }
+}
+
 /* --- all of them --- */
 
 static void explain_rest(const sl_session *session, const sl_session_failure *failure, sl_text *text)
@@ -222,6 +262,8 @@ void sl_session_explain(const sl_session *session, const sl_session_failure *fai
         explain_deleted(failure, text);
     else if (is_exception(failure, "user-not-found") || is_exception(failure, "user-conflict"))
         explain_user(failure, text);
+    else if (is_about_group(failure))
+        explain_group(failure, text);
     else
         explain_rest(session, failure, text);
 }

@@ -7,10 +7,13 @@
 #include "cli/budget_command.h"
 #include "cli/commands.h"
 #include "cli/completion.h"
+#include "cli/consumer_command.h"
 #include "cli/dump_command.h"
+#include "cli/group_command.h"
 #include "cli/help.h"
 #include "cli/journal_command.h"
 #include "cli/manual.h"
+#include "cli/parked_command.h"
 #include "cli/read_command.h"
 #include "cli/scavenge_command.h"
 #include "cli/serve_command.h"
@@ -27,6 +30,21 @@ const sl_command *const sl_commands[] = {
     &sl_command_stream_info,
     &sl_command_stream_delete,
     &sl_command_stream_metadata,
+    &sl_command_group_create,
+    &sl_command_group_update,
+    &sl_command_group_delete,
+    &sl_command_group_info,
+    &sl_command_group_list,
+    &sl_command_group_watch,
+    &sl_command_consumer_list,
+    &sl_command_consumer_show,
+    &sl_command_consumer_stop,
+    &sl_command_consumer_resume,
+    &sl_command_consumer_drains,
+    &sl_command_parked_list,
+    &sl_command_parked_show,
+    &sl_command_parked_replay,
+    &sl_command_parked_truncate,
     &sl_command_user_add,
     &sl_command_user_passwd,
     &sl_command_user_list,

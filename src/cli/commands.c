@@ -18,7 +18,7 @@ enum {
 };
 
 /* What documents speak of and this version does not have: better told than guessed at. */
-static const char *const planned[] = { "work", "outbox", "group", "consumer", "parked" };
+static const char *const planned[] = { "work", "outbox" };
 
 static bool is_planned(const char *name)
 {

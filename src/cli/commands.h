@@ -20,6 +20,7 @@ enum {
     SL_EXIT_FAILED = 1, /* understood, but it did not work */
     SL_EXIT_USAGE = 2,  /* not understood: nothing was done */
     SL_EXIT_DAMAGE = 3, /* the journal that was looked at is damaged */
+    SL_EXIT_HELD = 4,   /* a consumer still holds messages: it is not safe to end it */
 };
 
 /* Bits for sl_option.commands; macros, because an enum of C17 ends at 31 of them. */
@@ -45,15 +46,41 @@ enum {
 #define SL_COMMAND_USER_PASSWD     SL_COMMAND_BIT(17)
 #define SL_COMMAND_USER_LIST       SL_COMMAND_BIT(18)
 #define SL_COMMAND_USER_REMOVE     SL_COMMAND_BIT(19)
+#define SL_COMMAND_GROUP_CREATE    SL_COMMAND_BIT(20)
+#define SL_COMMAND_GROUP_UPDATE    SL_COMMAND_BIT(21)
+#define SL_COMMAND_GROUP_DELETE    SL_COMMAND_BIT(22)
+#define SL_COMMAND_GROUP_INFO      SL_COMMAND_BIT(23)
+#define SL_COMMAND_GROUP_LIST      SL_COMMAND_BIT(24)
+#define SL_COMMAND_GROUP_WATCH     SL_COMMAND_BIT(25)
+#define SL_COMMAND_CONSUMER_LIST   SL_COMMAND_BIT(26)
+#define SL_COMMAND_CONSUMER_SHOW   SL_COMMAND_BIT(27)
+#define SL_COMMAND_CONSUMER_STOP   SL_COMMAND_BIT(28)
+#define SL_COMMAND_CONSUMER_RESUME SL_COMMAND_BIT(29)
+#define SL_COMMAND_CONSUMER_DRAINS SL_COMMAND_BIT(30)
+#define SL_COMMAND_PARKED_LIST     SL_COMMAND_BIT(31)
+#define SL_COMMAND_PARKED_SHOW     SL_COMMAND_BIT(32)
+#define SL_COMMAND_PARKED_REPLAY   SL_COMMAND_BIT(33)
+#define SL_COMMAND_PARKED_TRUNCATE SL_COMMAND_BIT(34)
 
-/* Sets of them: all that work on the folder of a journal, that are about streams, about users, that talk to a server. */
+/* Sets of them: all that work on the folder of a journal, that are about streams, users, groups, consumers, parked messages, and that
+ * talk to a server. */
 #define SL_COMMAND_JOURNAL                                                                                   \
     (SL_COMMAND_JOURNAL_VERIFY | SL_COMMAND_JOURNAL_DUMP | SL_COMMAND_JOURNAL_STATS | SL_COMMAND_BACKUP |    \
      SL_COMMAND_SCAVENGE)
 #define SL_COMMAND_STREAM (SL_COMMAND_STREAM_INFO | SL_COMMAND_STREAM_DELETE | SL_COMMAND_STREAM_METADATA)
 #define SL_COMMAND_USER                                                                                      \
     (SL_COMMAND_USER_ADD | SL_COMMAND_USER_PASSWD | SL_COMMAND_USER_LIST | SL_COMMAND_USER_REMOVE)
-#define SL_COMMAND_CLIENT (SL_COMMAND_APPEND | SL_COMMAND_READ | SL_COMMAND_STREAM | SL_COMMAND_USER)
+#define SL_COMMAND_GROUP                                                                                     \
+    (SL_COMMAND_GROUP_CREATE | SL_COMMAND_GROUP_UPDATE | SL_COMMAND_GROUP_DELETE | SL_COMMAND_GROUP_INFO |   \
+     SL_COMMAND_GROUP_LIST | SL_COMMAND_GROUP_WATCH)
+#define SL_COMMAND_CONSUMER                                                                                  \
+    (SL_COMMAND_CONSUMER_LIST | SL_COMMAND_CONSUMER_SHOW | SL_COMMAND_CONSUMER_STOP |                        \
+     SL_COMMAND_CONSUMER_RESUME | SL_COMMAND_CONSUMER_DRAINS)
+#define SL_COMMAND_PARKED                                                                                    \
+    (SL_COMMAND_PARKED_LIST | SL_COMMAND_PARKED_SHOW | SL_COMMAND_PARKED_REPLAY | SL_COMMAND_PARKED_TRUNCATE)
+#define SL_COMMAND_CLIENT                                                                                    \
+    (SL_COMMAND_APPEND | SL_COMMAND_READ | SL_COMMAND_STREAM | SL_COMMAND_USER | SL_COMMAND_GROUP |          \
+     SL_COMMAND_CONSUMER | SL_COMMAND_PARKED)
 
 /* About sluice itself: they answer without looking at anything outside, so nothing can be configured about them. */
 #define SL_COMMAND_ABOUT (SL_COMMAND_HELP | SL_COMMAND_VERSION | SL_COMMAND_COMPLETION | SL_COMMAND_MANUAL)

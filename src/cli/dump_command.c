@@ -77,6 +77,13 @@ static void state_fields(const dumping *d, sl_fields *f, const sl_journal_record
         state_records(f, record->state);
 }
 
+/* Numbers of kinds are in the order of their invention. */
+static bool is_of_group(unsigned kind)
+{
+    return (kind >= SL_JOURNAL_GROUP_CREATE && kind <= SL_JOURNAL_GROUP_STATE) ||
+           kind == SL_JOURNAL_GROUP_UPDATE;
+}
+
 static void record_fields(const dumping *d, sl_fields *f, const sl_journal_record *record)
 {
     if (record->kind == SL_JOURNAL_EVENT) {
@@ -85,10 +92,10 @@ static void record_fields(const dumping *d, sl_fields *f, const sl_journal_recor
     }
     if (record->kind == SL_JOURNAL_GROUPS_FROM)
         sl_field_number(f, "from_segment", record->groups_from);
-    if (record->kind < SL_JOURNAL_GROUP_CREATE || record->kind > SL_JOURNAL_GROUP_STATE)
+    if (!is_of_group(record->kind))
         return;
     sl_field_number(f, "group", record->group);
-    if (record->kind == SL_JOURNAL_GROUP_CREATE)
+    if (record->kind == SL_JOURNAL_GROUP_CREATE || record->kind == SL_JOURNAL_GROUP_UPDATE)
         sl_field_bytes(f, "definition", record->definition);
     else if (record->kind == SL_JOURNAL_GROUP)
         sl_field_effect(f, &record->effect);

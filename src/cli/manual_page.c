@@ -269,7 +269,8 @@ static void write_overview(FILE *out)
     fputs(".SH CONFIGURATION FILE\n", out);
     write_paragraphs(out, file_text);
     write_environment(out);
-    write_exits(out, "0 done\n1 it did not work\n" SL_EXITS_USAGE "3 the journal is damaged\n");
+    write_exits(out, "0 done\n1 it did not work\n" SL_EXITS_USAGE
+                     "3 the journal is damaged\n4 a consumer still holds messages\n");
     fputs(".SH SEE ALSO\n", out);
     for (size_t i = 0; i < sl_command_count; i++) {
         page_name(sl_commands[i], name);

@@ -24,6 +24,36 @@ static_assert(SL_OPT_SETTLE - SL_OPT_FENCE == SL_BUDGET_SETTLE, "the options are
         .commands = SL_COMMAND_BUDGET, .help = text                                                          \
     }
 
+/* A setting of a group: with its default for a new one, and without, because a group that is there has a value already. */
+#define SETTING(setting, option_name, option_kind, option_argument, least, most, usual, text)                \
+    [SL_OPT_CREATE_##setting] = { .name = option_name,                                                       \
+                                  .kind = option_kind,                                                       \
+                                  .argument = option_argument,                                               \
+                                  .default_text = usual,                                                     \
+                                  .min = least,                                                              \
+                                  .max = most,                                                               \
+                                  .commands = SL_COMMAND_GROUP_CREATE,                                       \
+                                  .help = text },                                                            \
+    [SL_OPT_UPDATE_##setting] = { .name = option_name,                                                       \
+                                  .kind = option_kind,                                                       \
+                                  .argument = option_argument,                                               \
+                                  .min = least,                                                              \
+                                  .max = most,                                                               \
+                                  .commands = SL_COMMAND_GROUP_UPDATE,                                       \
+                                  .help = text }
+#define COUNT_SETTING(setting, option_name, least, usual, text)                                              \
+    SETTING(setting, option_name, SL_OPTION_NUMBER, "N", least, INT32_MAX, usual, text)
+#define TIME_SETTING(setting, option_name, least, usual, text)                                               \
+    SETTING(setting, option_name, SL_OPTION_DURATION, "TIME", least, INT32_MAX *MILLISECOND_NS, usual, text)
+#define STRATEGIES "RoundRobin|DispatchToSingle|Pinned|PinnedByCorrelation"
+
+static const char strategy_help[] = "which consumer gets the next message";
+static const char strategy_more[] = "RoundRobin: in turn. DispatchToSingle: one of them until it has enough. "
+                                    "Pinned: messages of one stream go "
+                                    "to one consumer, and wait while another still holds one of that stream. "
+                                    "PinnedByCorrelation: the same for "
+                                    "messages with the same $correlationId in their metadata.";
+
 const sl_option sl_options[SL_OPT_COUNT_] = {
     /* clang-format off */
     [SL_OPT_HELP] = {
@@ -283,7 +313,8 @@ const sl_option sl_options[SL_OPT_COUNT_] = {
         .help = "start, end, or a revision, with --all a position; else the start, backwards the end",
     },
     [SL_OPT_EVENT_COUNT] = {
-        .name = "count", .letter = 'n', .kind = SL_OPTION_NUMBER, .argument = "N", .commands = SL_COMMAND_READ,
+        .name = "count", .letter = 'n', .kind = SL_OPTION_NUMBER, .argument = "N",
+        .commands = SL_COMMAND_READ | SL_COMMAND_PARKED_LIST,
         .min = 1, .max = INT64_MAX,
         .help = "end after so many events",
     },
@@ -296,17 +327,19 @@ const sl_option sl_options[SL_OPT_COUNT_] = {
         .help = "show the events that links point to",
     },
     [SL_OPT_FILTER_STREAM] = {
-        .name = "filter-stream", .kind = SL_OPTION_TEXT, .argument = "PREFIX", .commands = SL_COMMAND_READ, .repeats = true,
+        .name = "filter-stream", .kind = SL_OPTION_TEXT, .argument = "PREFIX", .repeats = true,
+        .commands = SL_COMMAND_READ | SL_COMMAND_GROUP_CREATE,
         .min = 1, .max = SL_STREAM_NAME_BYTES_MAX,
-        .help = "with --all: only streams whose names begin with this",
+        .help = "of all streams only those whose names begin with this",
     },
     [SL_OPT_FILTER_TYPE] = {
-        .name = "filter-type", .kind = SL_OPTION_TEXT, .argument = "PREFIX", .commands = SL_COMMAND_READ, .repeats = true,
+        .name = "filter-type", .kind = SL_OPTION_TEXT, .argument = "PREFIX", .repeats = true,
+        .commands = SL_COMMAND_READ | SL_COMMAND_GROUP_CREATE,
         .min = 1, .max = SL_EVENT_TYPE_BYTES_MAX,
-        .help = "with --all: only events whose types begin with this",
+        .help = "of all streams only events whose types begin with this",
     },
     [SL_OPT_REGEX] = {
-        .name = "regex", .kind = SL_OPTION_FLAG, .commands = SL_COMMAND_READ,
+        .name = "regex", .kind = SL_OPTION_FLAG, .commands = SL_COMMAND_READ | SL_COMMAND_GROUP_CREATE,
         .help = "the filter is a regular expression",
     },
     [SL_OPT_TOMBSTONE] = {
@@ -350,6 +383,96 @@ const sl_option sl_options[SL_OPT_COUNT_] = {
         .commands = SL_COMMAND_USER_ADD | SL_COMMAND_USER_PASSWD,
         .min = 1, .max = SL_CONFIG_PATH_BYTES_MAX, .completes = SL_COMPLETES_FILE,
         .help = "its first line is the new password",
+    },
+    /* --- groups --- */
+    [SL_OPT_CREATE_STRATEGY] = {
+        .name = "strategy", .kind = SL_OPTION_CHOICE, .argument = "NAME", .choices = STRATEGIES,
+        .commands = SL_COMMAND_GROUP_CREATE, .default_text = "RoundRobin", .help = strategy_help, .more = strategy_more,
+    },
+    [SL_OPT_UPDATE_STRATEGY] = {
+        .name = "strategy", .kind = SL_OPTION_CHOICE, .argument = "NAME", .choices = STRATEGIES,
+        .commands = SL_COMMAND_GROUP_UPDATE, .help = strategy_help, .more = strategy_more,
+    },
+    /* clang-format on */
+    SETTING(START, "start", SL_OPTION_TEXT, "WHERE", 1, 32, "end",
+            "the first event for a group that has settled none yet: start, end, or a revision, for $all a "
+            "position"),
+    TIME_SETTING(MESSAGE_TIMEOUT, "message-timeout", MILLISECOND_NS, "30s",
+                 "a message that is not settled by then is given to a consumer again"),
+    COUNT_SETTING(MAX_RETRY_COUNT, "max-retry-count", 0, "10",
+                  "so many tries after the first one; then the message is parked"),
+    COUNT_SETTING(MAX_SUBSCRIBER_COUNT, "max-subscriber-count", 0, "0", "so many consumers; 0: any number"),
+    [SL_OPT_CREATE_RESOLVE_LINKS] = { .name = "resolve-links", .kind = SL_OPTION_FLAG, .commands = SL_COMMAND_GROUP_CREATE, .help = "give consumers the events that links point to" },
+    [SL_OPT_UPDATE_RESOLVE_LINKS] = { .name = "resolve-links", .kind = SL_OPTION_CHOICE, .argument = "WHETHER", .choices = "no|yes", .commands = SL_COMMAND_GROUP_UPDATE, .help = "give consumers the events that links point to" },
+    COUNT_SETTING(HISTORY_BUFFER_SIZE, "history-buffer-size", 1, "500",
+                  "so many messages are read ahead"),
+    COUNT_SETTING(LIVE_BUFFER_SIZE, "live-buffer-size", 1, "500",
+                  "kept for clients of KurrentDB, without an effect"),
+    COUNT_SETTING(READ_BATCH_SIZE, "read-batch-size", 1, "20", "less than --history-buffer-size, as KurrentDB wants it; without an effect"),
+    TIME_SETTING(CHECKPOINT_AFTER, "checkpoint-after", 0, "2s",
+                 "a checkpoint is written at most this often, unless --max-checkpoint-count is reached; 0: "
+                 "only then"),
+    COUNT_SETTING(MIN_CHECKPOINT_COUNT, "min-checkpoint-count", 0, "10",
+                  "and after at least so many messages"),
+    COUNT_SETTING(MAX_CHECKPOINT_COUNT, "max-checkpoint-count", 0, "1000",
+                  "after so many messages it is written at once"),
+    [SL_OPT_CREATE_EXTRA_STATISTICS] = { .name = "extra-statistics", .kind = SL_OPTION_FLAG, .commands = SL_COMMAND_GROUP_CREATE, .help = "measure how long consumers take, for group info" },
+    [SL_OPT_UPDATE_EXTRA_STATISTICS] = { .name = "extra-statistics", .kind = SL_OPTION_CHOICE, .argument = "WHETHER", .choices = "no|yes", .commands = SL_COMMAND_GROUP_UPDATE, .help = "measure how long consumers take, for group info" },
+    /* clang-format off */
+    [SL_OPT_INTERVAL] = {
+        .name = "interval", .letter = 'i', .kind = SL_OPTION_DURATION, .argument = "TIME", .commands = SL_COMMAND_GROUP_WATCH,
+        .default_text = "1s", .min = 10 * MILLISECOND_NS, .max = 3600 * SECOND_NS,
+        .help = "time between two looks",
+    },
+    /* --- consumers --- */
+    [SL_OPT_CONSUMER_STREAM] = {
+        .name = "stream", .kind = SL_OPTION_TEXT, .argument = "STREAM", .commands = SL_COMMAND_CONSUMER,
+        .min = 1, .max = SL_STREAM_NAME_BYTES_MAX,
+        .help = "only consumers of groups on this stream; $all: of groups on all streams",
+    },
+    [SL_OPT_CONSUMER_GROUP] = {
+        .name = "group", .kind = SL_OPTION_TEXT, .argument = "GROUP", .commands = SL_COMMAND_CONSUMER,
+        .min = 1, .max = SL_STREAM_NAME_BYTES_MAX,
+        .help = "only consumers of this group; needs --stream",
+    },
+    [SL_OPT_CONSUMER_NAME] = {
+        .name = "name", .kind = SL_OPTION_TEXT, .argument = "NAME",
+        .commands = SL_COMMAND_CONSUMER_LIST | SL_COMMAND_CONSUMER_DRAINS, .min = 1, .max = SL_CLIENT_NAME_BYTES_MAX,
+        .help = "only consumers of this name",
+    },
+    [SL_OPT_LABEL] = {
+        .name = "label", .letter = 'l', .kind = SL_OPTION_TEXT, .argument = "KEY=VALUE", .commands = SL_COMMAND_CONSUMER,
+        .min = 3, .max = 1024,
+        .help = "only consumers that have this label, such as version=42",
+    },
+    [SL_OPT_WAIT] = {
+        .name = "wait", .letter = 'w', .kind = SL_OPTION_DURATION, .argument = "TIME", .commands = SL_COMMAND_CONSUMER_STOP,
+        .min = 1 * MILLISECOND_NS, .max = 24 * 3600 * SECOND_NS,
+        .help = "return when everybody is drained, at most after this time",
+    },
+    [SL_OPT_REASON] = {
+        .name = "reason", .letter = 'r', .kind = SL_OPTION_TEXT, .argument = "TEXT", .commands = SL_COMMAND_CONSUMER_STOP,
+        .min = 1, .max = 512,
+        .help = "told to the consumers",
+    },
+    [SL_OPT_DEADLINE] = {
+        .name = "deadline", .kind = SL_OPTION_DURATION, .argument = "TIME", .commands = SL_COMMAND_CONSUMER_STOP,
+        .min = 1 * MILLISECOND_NS, .max = 24 * 3600 * SECOND_NS,
+        .help = "how much time they have, told to the consumers; nobody is ended by force",
+    },
+    [SL_OPT_HAND_BACK] = {
+        .name = "hand-back", .kind = SL_OPTION_FLAG, .commands = SL_COMMAND_CONSUMER_STOP,
+        .help = "what they hold and have not started goes to others at once",
+    },
+    [SL_OPT_NEWCOMERS] = {
+        .name = "newcomers", .kind = SL_OPTION_CHOICE, .argument = "WHAT", .choices = "join|stop",
+        .commands = SL_COMMAND_CONSUMER_STOP,
+        .help = "what whoever joins later and is meant does; else join with a NAME, stop without",
+    },
+    [SL_OPT_STOP_AT] = {
+        .name = "stop-at", .kind = SL_OPTION_NUMBER, .argument = "NUMBER",
+        .commands = SL_COMMAND_PARKED_REPLAY | SL_COMMAND_PARKED_TRUNCATE, .min = 0, .max = INT64_MAX,
+        .help = "only messages with lower numbers than this, as parked list shows them; else all",
     },
     /* clang-format on */
 };

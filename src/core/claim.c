@@ -12,6 +12,7 @@
 typedef struct verb {
     void (*apply)(sl_group *group, sl_message *message, const struct verb *how);
     bool settles; /* counts on an ended lease, and for an heir; is answered with SETTLED */
+    bool begins;  /* says something of the session even without a claim */
     const sl_nack *nack;
     uint64_t lease_ns;
 } verb;
@@ -71,6 +72,8 @@ static sl_err claim_all(sl_group *group, uint64_t consumer_id, const sl_claim *c
     sl_group_enter(group, now_ns);
     consumer = sl_consumer_find(group, consumer_id);
     if (consumer != NULL && consumer->state != SL_CONSUMER_AWAY) {
+        if (how->begins && claim_count == 0)
+            sl_session_will_start(group, consumer);
         for (uint32_t i = 0; i < claim_count; i++)
             claim_one(group, consumer, &claims[i], how);
         err = SL_OK;
@@ -143,7 +146,7 @@ sl_err sl_group_release(sl_group *group, uint64_t consumer, const sl_claim *clai
 sl_err sl_group_started(sl_group *group, uint64_t consumer, const sl_claim *claims, uint32_t claim_count,
                         uint64_t now_ns)
 {
-    const verb how = { .apply = apply_started };
+    const verb how = { .apply = apply_started, .begins = true };
 
     return claim_all(group, consumer, claims, claim_count, &how, now_ns);
 }

@@ -65,7 +65,7 @@ typedef enum sl_park_cause {
     XX(EPOCH, true)       /* a new life of the group begins: tokens and ids from here on are larger */       \
     XX(SETTINGS, true)                                                                                       \
     XX(RULE, true)       /* an operator's stop of everyone with a tag, made or taken back */                 \
-    XX(JOIN, true)       /* a consumer exists */                                                             \
+    XX(JOIN, true)       /* a consumer exists; once more when its session begins to say what it starts */    \
     XX(GONE, true)       /* a consumer exists no more; it holds nothing */                                   \
     XX(LEASE, true)      /* a message is given to a consumer */                                              \
     XX(STARTED, true)    /* its holder has begun to work on it */                                            \
@@ -114,7 +114,7 @@ typedef struct sl_effect {
         struct {
             uint64_t consumer;
             sl_uuid session;
-            bool sends_started; /* its session has done so before */
+            bool sends_started; /* its session has done so before, or has said that it will */
         } join;
         struct {
             uint64_t consumer;

@@ -8,7 +8,8 @@
 
 /* --- memory ---
  *
- * One block, carved once. The same function counts and carves, so that the two cannot disagree. */
+ * One block, carved once. The same function counts and carves, so that the two cannot disagree. Most of it is not touched
+ * before it is needed: core/pool.h. */
 
 enum {
     LIMIT_MAX = 1 << 28
@@ -59,10 +60,10 @@ static size_t lay_out(unsigned char *memory, const sl_group_limits *limits, part
     ret_parts->dues = carve(&c, limits->messages_max, sizeof(sl_heap_slot));
     ret_parts->windows = carve(&c, limits->consumers_max, sizeof(sl_heap_slot));
     ret_parts->fewest = carve(&c, limits->consumers_max, sizeof(sl_heap_slot));
-    ret_parts->ids = carve(&c, sl_map_table_length(limits->messages_max), sizeof(sl_map_node *));
-    ret_parts->by_id = carve(&c, sl_map_table_length(limits->consumers_max), sizeof(sl_map_node *));
-    ret_parts->sessions = carve(&c, sl_map_table_length(limits->consumers_max), sizeof(sl_map_node *));
-    ret_parts->by_key = carve(&c, sl_map_table_length(keys), sizeof(sl_map_node *));
+    ret_parts->ids = carve(&c, sl_pool_map_entries(limits->messages_max), sizeof(sl_map_node *));
+    ret_parts->by_id = carve(&c, sl_pool_map_entries(limits->consumers_max), sizeof(sl_map_node *));
+    ret_parts->sessions = carve(&c, sl_pool_map_entries(limits->consumers_max), sizeof(sl_map_node *));
+    ret_parts->by_key = carve(&c, sl_pool_map_entries(keys), sizeof(sl_map_node *));
     for (int lane = 0; lane < SL_LANE_COUNT_; lane++)
         ret_parts->ranges[lane] = carve(&c, ranges_max(limits), sizeof(sl_range));
     return c.used;
@@ -83,24 +84,21 @@ static void init_indexes(sl_group *group, const parts *at)
     sl_heap_init(&group->dues, at->dues, limits->messages_max);
     sl_heap_init(&group->windows, at->windows, limits->consumers_max);
     sl_heap_init(&group->fewest, at->fewest, limits->consumers_max);
-    sl_map_init(&group->claims, at->ids, sl_map_table_length(limits->messages_max));
-    sl_map_init(&group->consumers_by_id, at->by_id, sl_map_table_length(limits->consumers_max));
-    sl_map_init(&group->sessions, at->sessions, sl_map_table_length(limits->consumers_max));
-    sl_map_init(&group->keys, at->by_key, sl_map_table_length(limits->keyed ? limits->messages_max : 0));
+    sl_pool_map_init(&group->claims, at->ids, limits->messages_max);
+    sl_pool_map_init(&group->consumers_by_id, at->by_id, limits->consumers_max);
+    sl_pool_map_init(&group->sessions, at->sessions, limits->consumers_max);
+    sl_pool_map_init(&group->keys, at->by_key, limits->keyed ? limits->messages_max : 0);
 }
 
-static void init_free_lists(sl_group *group, const parts *at)
+static void init_pools(sl_group *group, const parts *at)
 {
+    const sl_group_limits *const limits = &group->limits;
+
     sl_list_init(&group->consumers);
-    sl_list_init(&group->free_messages);
-    sl_list_init(&group->free_consumers);
-    sl_list_init(&group->free_keys);
-    for (uint32_t i = 0; i < group->limits.messages_max; i++)
-        sl_list_push_back(&group->free_messages, &at->messages[i].line);
-    for (uint32_t i = 0; i < group->limits.consumers_max; i++)
-        sl_list_push_back(&group->free_consumers, &at->consumers[i].all);
-    for (uint32_t i = 0; group->limits.keyed && i < group->limits.messages_max; i++)
-        sl_list_push_back(&group->free_keys, &at->keys[i].waiting);
+    sl_pool_init(&group->free_messages, &at->messages->line, limits->messages_max, sizeof(sl_message));
+    sl_pool_init(&group->free_consumers, &at->consumers->all, limits->consumers_max, sizeof(sl_consumer));
+    sl_pool_init(&group->free_keys, &at->keys->waiting, limits->keyed ? limits->messages_max : 0,
+                 sizeof(sl_key));
 }
 
 sl_group *sl_group_init(void *memory, const sl_group_setup *setup)
@@ -119,7 +117,7 @@ sl_group *sl_group_init(void *memory, const sl_group_setup *setup)
                          .sink = setup->sink,
                          .buckets = at.buckets };
     init_indexes(group, &at);
-    init_free_lists(group, &at);
+    init_pools(group, &at);
     sl_strategy_init(group);
     for (int lane = 0; lane < SL_LANE_COUNT_; lane++)
         sl_line_init(&group->lines[lane], lane == SL_LANE_MAIN ? setup->start : 0, at.ranges[lane],
@@ -248,6 +246,11 @@ uint32_t sl_group_room(const sl_group *group)
             group)) /* what is known but unread fills the buffer, and only reading can empty it */
         return slots > 0 ? slots : 1;
     return buffer < slots ? buffer : slots;
+}
+
+bool sl_group_wants(const sl_group *group, sl_place place)
+{
+    return place_is_valid(place) && sl_line_wants(&group->lines[place.lane], place.position);
 }
 
 sl_err sl_group_offer(sl_group *group, const sl_offer *offers, uint32_t offer_count, uint64_t now_ns,

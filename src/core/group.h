@@ -109,6 +109,10 @@ uint64_t sl_group_read_from(const sl_group *group, sl_lane lane);
  * other one, its offers are SL_ERR_FULL until then. */
 uint32_t sl_group_room(const sl_group *group);
 
+/* Would this place become a message if it were offered now? False: it was read before, or records say that it is settled, and
+ * offering it only tells that it was looked at. So that nobody keeps what nobody will ask for. */
+bool sl_group_wants(const sl_group *group, sl_place place);
+
 /* Takes messages in ascending position for each lane; one below sl_group_read_from() is passed over.
  *   SL_OK
  *   SL_ERR_FULL      the first *ret_taken were taken, there was no room for more
@@ -213,6 +217,9 @@ sl_err sl_group_nack(sl_group *group, uint64_t consumer, const sl_claim *claims,
                      const sl_nack *nack, uint64_t now_ns);
 sl_err sl_group_release(sl_group *group, uint64_t consumer, const sl_claim *claims, uint32_t claim_count,
                         uint64_t now_ns);
+
+/* Without claims: it starts nothing yet, but its session is one that says what it starts. So a client that says this
+ * first is never charged for what was on its way to it. */
 sl_err sl_group_started(sl_group *group, uint64_t consumer, const sl_claim *claims, uint32_t claim_count,
                         uint64_t now_ns);
 
@@ -245,7 +252,8 @@ typedef struct sl_consumer_info {
     sl_asker asked_by; /* of the stop, when stopping or drained */
     uint64_t since_ns; /* in this state */
     uint32_t window, in_flight;
-    uint64_t deliveries; /* since it joined */
+    uint64_t deliveries;              /* since it joined */
+    uint32_t settled, released, lost; /* leases that ended so since the stop, when stopping or drained */
     bool cordoned;
 } sl_consumer_info;
 

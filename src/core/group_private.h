@@ -27,6 +27,7 @@
 #include "base/pairing.h"
 #include "core/group.h"
 #include "core/lease.h"
+#include "core/pool.h"
 #include "core/ranges.h"
 
 enum {
@@ -154,10 +155,11 @@ struct sl_group {
     bool open, busy; /* busy: inside a call, to catch a sink that calls back */
 
     sl_line lines[SL_LANE_COUNT_];
-    sl_map claims, consumers_by_id, sessions;
+    sl_pool_map claims, consumers_by_id, sessions;
     sl_heap dues;    /* messages: end of lease or of pause */
     sl_heap windows; /* away consumers: end of the reconnect window */
-    sl_list free_messages, free_consumers, consumers;
+    sl_pool free_messages, free_consumers;
+    sl_list consumers;
     uint32_t message_count, in_flight, available;
     uint32_t place_count; /* messages, and those settled before they were read again */
     uint32_t state_counts[SL_CONSUMER_STATE_COUNT_];
@@ -169,8 +171,8 @@ struct sl_group {
     sl_heap fewest;              /* pinned: active consumers */
     sl_bucket *buckets;          /* pinned: BUCKETS of them */
     uint32_t buckets_owned;
-    sl_map keys;
-    sl_list free_keys;
+    sl_pool_map keys;
+    sl_pool free_keys;
 
     uint64_t rules[SL_RULES_MAX];
     uint32_t rule_count;
@@ -213,6 +215,7 @@ sl_range sl_line_settled_around(const sl_line *line, const sl_message *message);
 void sl_line_remove(sl_line *line, sl_message *message);
 void sl_line_sort(sl_line *line);
 sl_err sl_line_offer(sl_group *group, const sl_offer *offer);
+bool sl_line_wants(const sl_line *line, uint64_t position);
 void sl_line_advance(sl_group *group, sl_place place, uint32_t considered);
 void sl_line_checkpoint(sl_group *group, sl_lane lane);
 uint64_t sl_line_wake(const sl_group *group, sl_lane lane);
@@ -220,9 +223,10 @@ uint64_t sl_line_wake(const sl_group *group, sl_lane lane);
 /* session.c */
 sl_consumer *sl_consumer_find(const sl_group *group, uint64_t id);
 sl_consumer *sl_consumer_new(sl_group *group, uint64_t id, sl_uuid session);
-void sl_consumer_forget(sl_group *group, sl_consumer *consumer);      /* it holds nothing */
-void sl_consumer_gone(sl_group *group, sl_consumer *consumer);        /* and say so */
-void sl_session_starts(sl_group *group, const sl_consumer *consumer); /* it has sent Started */
+void sl_consumer_forget(sl_group *group, sl_consumer *consumer);          /* it holds nothing */
+void sl_consumer_gone(sl_group *group, sl_consumer *consumer);            /* and say so */
+void sl_session_starts(sl_group *group, const sl_consumer *consumer);     /* it has sent Started */
+void sl_session_will_start(sl_group *group, const sl_consumer *consumer); /* the same, with a record of it */
 sl_consumer *sl_consumer_away_first(const sl_group *group, sl_uuid session);
 sl_consumer *sl_consumer_away_next(const sl_consumer *consumer);
 void sl_consumer_lease_over(sl_group *group, sl_consumer *consumer); /* after the answer to what ended it */

@@ -13,6 +13,9 @@ static void describe(const sl_consumer *consumer, sl_consumer_info *ret_info)
                                     .window = consumer->window,
                                     .in_flight = consumer->in_flight,
                                     .deliveries = consumer->deliveries,
+                                    .settled = consumer->settled,
+                                    .released = consumer->released,
+                                    .lost = consumer->lost,
                                     .cordoned = consumer->cordoned };
 }
 
@@ -151,7 +154,7 @@ void sl_group_check(const sl_group *group)
     assert(messages == group->message_count);
     assert(places == group->place_count && places <= group->limits.messages_max);
     assert(in_flight == group->in_flight);
-    assert(consumers == group->consumers_by_id.count && consumers == group->sessions.count);
+    assert(consumers == group->consumers_by_id.map.count && consumers == group->sessions.map.count);
     sl_heap_check(&group->dues);
     sl_heap_check(&group->windows);
     if (group->limits.keyed)

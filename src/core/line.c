@@ -179,6 +179,21 @@ sl_err sl_line_offer(sl_group *group, const sl_offer *offer)
     return err;
 }
 
+bool sl_line_wants(const sl_line *line, uint64_t position)
+{
+    if (position < line->read_from)
+        return false;
+    for (const sl_list *node = line->unread; node != &line->messages; node = node->next) {
+        const sl_message *const message = SL_CONTAINER_OF(node, const sl_message, line);
+
+        if (message->position == position)
+            return !message->settled;
+        if (message->position > position)
+            break;
+    }
+    return !sl_ranges_has(&line->settled, position);
+}
+
 void sl_line_advance(sl_group *group, sl_place place, uint32_t considered)
 {
     sl_line *const line = &group->lines[place.lane];

@@ -21,7 +21,7 @@ static uint64_t place_hash(const sl_group *group, sl_place place)
 
 static sl_message *find_at(const sl_group *group, sl_place place)
 {
-    for (sl_map_node *node = sl_map_find(&group->claims, place_hash(group, place)); node != NULL;
+    for (sl_map_node *node = sl_map_find(&group->claims.map, place_hash(group, place)); node != NULL;
          node = sl_map_next(node)) {
         sl_message *const message = SL_CONTAINER_OF(node, sl_message, by_claim);
         if (message->lane == place.lane && message->position == place.position)
@@ -102,14 +102,24 @@ static sl_err load_rule(sl_group *group, const sl_effect *record)
     return SL_OK;
 }
 
+/* JOIN a second time: its session will say what it starts. */
+static sl_err load_promise(sl_group *group, const sl_consumer *consumer, const sl_effect *record)
+{
+    if (!record->join.sends_started || !sl_uuid_equal(consumer->session, record->join.session))
+        return SL_ERR_CORRUPT;
+    sl_session_starts(group, consumer);
+    return SL_OK;
+}
+
 static sl_err load_join(sl_group *group, const sl_effect *record)
 {
     sl_consumer *consumer;
 
     if (record->join.consumer == 0 || !was_given(group, record->join.consumer))
         return SL_ERR_CORRUPT;
-    if (sl_consumer_find(group, record->join.consumer) != NULL)
-        return SL_ERR_CORRUPT;
+    consumer = sl_consumer_find(group, record->join.consumer);
+    if (consumer != NULL)
+        return load_promise(group, consumer, record);
     consumer = sl_consumer_new(group, record->join.consumer, record->join.session);
     if (consumer == NULL)
         return SL_ERR_FULL;
@@ -147,7 +157,7 @@ static sl_err know(sl_group *group, const sl_offer *offer, sl_message **ret_mess
         if (message == NULL)
             return SL_ERR_FULL;
         sl_list_push_back(&line->messages, &message->line);
-        sl_map_insert(&group->claims, &message->by_claim, place_hash(group, offer->place));
+        sl_pool_map_insert(&group->claims, &message->by_claim, place_hash(group, offer->place));
     }
     if (!sl_uuid_equal(message->id, offer->id) || message->key_hash != offer->key)
         return SL_ERR_CORRUPT; /* what stands at a place does not change */
@@ -274,7 +284,7 @@ static sl_err load_settled(sl_group *group, sl_place place, sl_range range)
     message = find_at(group, place);
     if (message != NULL) {
         let_go(group, message);
-        sl_map_remove(&group->claims, &message->by_claim);
+        sl_map_remove(&group->claims.map, &message->by_claim);
         sl_lease_drop(&message->lease);
         sl_message_free(group, message);
     }
@@ -321,7 +331,7 @@ sl_err sl_group_replay(sl_group *group, const sl_effect *record)
  * not hold the message for ever. */
 static void put_in_place(sl_group *group, sl_message *message)
 {
-    sl_map_remove(&group->claims, &message->by_claim);
+    sl_map_remove(&group->claims.map, &message->by_claim);
     if (message->lease.holder != 0)
         sl_message_claimable(group, message);
     message->lease.until_ns =

@@ -23,11 +23,10 @@ sl_place sl_message_place(const sl_message *message)
 
 sl_message *sl_message_new(sl_group *group, const sl_offer *offer)
 {
-    sl_list *const node = sl_list_first(&group->free_messages);
+    sl_list *const node = sl_pool_take(&group->free_messages);
 
     if (node == NULL)
         return NULL;
-    sl_list_remove(node);
     sl_message *const message = SL_CONTAINER_OF(node, sl_message, line);
     *message = (sl_message){
         .id = offer->id,
@@ -57,7 +56,7 @@ uint64_t sl_claim_hash(const sl_group *group, sl_uuid id, uint64_t holder)
 
 sl_message *sl_claim_find(const sl_group *group, sl_uuid id, uint64_t holder, uint64_t token)
 {
-    sl_map_node *node = sl_map_find(&group->claims, sl_claim_hash(group, id, holder));
+    sl_map_node *node = sl_map_find(&group->claims.map, sl_claim_hash(group, id, holder));
 
     for (; node != NULL; node = sl_map_next(node)) {
         sl_message *const message = SL_CONTAINER_OF(node, sl_message, by_claim);
@@ -71,8 +70,8 @@ void sl_message_claimable(sl_group *group, sl_message *message)
 {
     sl_consumer *const holder = sl_consumer_find(group, message->lease.holder);
 
-    sl_map_insert(&group->claims, &message->by_claim,
-                  sl_claim_hash(group, message->id, message->lease.holder));
+    sl_pool_map_insert(&group->claims, &message->by_claim,
+                       sl_claim_hash(group, message->id, message->lease.holder));
     if (holder != NULL)
         holder->current++;
 }
@@ -84,7 +83,7 @@ void sl_message_unclaimable(sl_group *group, sl_message *message)
 
     if (message->lease.holder == 0)
         return;
-    sl_map_remove(&group->claims, &message->by_claim);
+    sl_map_remove(&group->claims.map, &message->by_claim);
     if (holder != NULL)
         holder->current--;
 }
@@ -103,7 +102,7 @@ void sl_message_free(sl_group *group, sl_message *message)
     if (!message->settled)
         unknow(group, message);
     sl_line_remove(&group->lines[message->lane], message);
-    sl_list_push_back(&group->free_messages, &message->line);
+    sl_pool_give(&group->free_messages, &message->line);
     group->place_count--;
 }
 

@@ -152,7 +152,7 @@ static void relink_waiting(const sl_group *group, sl_bucket *bucket)
 
 static sl_key *key_find(const sl_group *group, uint64_t hash, uint64_t seeded)
 {
-    sl_map_node *node = sl_map_find(&group->keys, seeded);
+    sl_map_node *node = sl_map_find(&group->keys.map, seeded);
 
     while (node != NULL && SL_CONTAINER_OF(node, sl_key, by_hash)->hash != hash)
         node = sl_map_next(node);
@@ -161,16 +161,15 @@ static sl_key *key_find(const sl_group *group, uint64_t hash, uint64_t seeded)
 
 static sl_key *key_new(sl_group *group, uint64_t hash, uint64_t seeded)
 {
-    sl_list *const node = sl_list_first(&group->free_keys);
+    sl_list *const node = sl_pool_take(&group->free_keys);
     sl_key *key;
 
     assert(node != NULL); /* there are as many keys as messages */
-    sl_list_remove(node);
     key = SL_CONTAINER_OF(node, sl_key, waiting);
     *key = (sl_key){ .hash = hash, .bucket = &group->buckets[seeded % BUCKETS] };
     sl_list_init(&key->waiting);
     sl_queue_init(&key->queue);
-    sl_map_insert(&group->keys, &key->by_hash, seeded);
+    sl_pool_map_insert(&group->keys, &key->by_hash, seeded);
     return key;
 }
 
@@ -196,8 +195,8 @@ void sl_pinned_message_settled(sl_group *group, sl_message *message)
     key_attach(group, key);
     if (key->messages == 0) {
         assert(key->in_flight == 0 && !key->linked);
-        sl_map_remove(&group->keys, &key->by_hash);
-        sl_list_push_back(&group->free_keys, &key->waiting);
+        sl_map_remove(&group->keys.map, &key->by_hash);
+        sl_pool_give(&group->free_keys, &key->waiting);
     }
 }
 

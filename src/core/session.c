@@ -20,7 +20,7 @@ static uint64_t session_hash(const sl_group *group, sl_uuid session)
 /* Ids are given by us, in sequence: they need no seed, and the low bits spread well. */
 sl_consumer *sl_consumer_find(const sl_group *group, uint64_t id)
 {
-    sl_map_node *node = sl_map_find(&group->consumers_by_id, id);
+    sl_map_node *node = sl_map_find(&group->consumers_by_id.map, id);
 
     return node == NULL ? NULL : SL_CONTAINER_OF(node, sl_consumer, by_id);
 }
@@ -35,19 +35,18 @@ static sl_consumer *find_live(const sl_group *group, uint64_t id)
 
 sl_consumer *sl_consumer_new(sl_group *group, uint64_t id, sl_uuid session)
 {
-    sl_list *const node = sl_list_first(&group->free_consumers);
+    sl_list *const node = sl_pool_take(&group->free_consumers);
     sl_consumer *consumer;
 
     if (node == NULL)
         return NULL;
-    sl_list_remove(node);
     consumer = SL_CONTAINER_OF(node, sl_consumer, all);
     *consumer = (sl_consumer){ .id = id, .session = session, .since_ns = group->now_ns };
     sl_list_init(&consumer->held);
     sl_list_init(&consumer->ring);
     sl_list_push_back(&group->consumers, &consumer->all);
-    sl_map_insert(&group->consumers_by_id, &consumer->by_id, id);
-    sl_map_insert(&group->sessions, &consumer->by_session, session_hash(group, session));
+    sl_pool_map_insert(&group->consumers_by_id, &consumer->by_id, id);
+    sl_pool_map_insert(&group->sessions, &consumer->by_session, session_hash(group, session));
     group->state_counts[consumer->state]++;
     return consumer;
 }
@@ -67,10 +66,10 @@ void sl_consumer_forget(sl_group *group, sl_consumer *consumer)
     if (sl_heap_has(&consumer->window_end))
         sl_heap_remove(&group->windows, &consumer->window_end);
     group->state_counts[consumer->state]--;
-    sl_map_remove(&group->consumers_by_id, &consumer->by_id);
-    sl_map_remove(&group->sessions, &consumer->by_session);
+    sl_map_remove(&group->consumers_by_id.map, &consumer->by_id);
+    sl_map_remove(&group->sessions.map, &consumer->by_session);
     sl_list_remove(&consumer->all);
-    sl_list_push_back(&group->free_consumers, &consumer->all);
+    sl_pool_give(&group->free_consumers, &consumer->all);
 }
 
 void sl_consumer_gone(sl_group *group, sl_consumer *consumer)
@@ -369,7 +368,7 @@ static sl_consumer *of_session(sl_map_node *node, sl_uuid session, bool only_awa
 
 static sl_consumer *session_first(const sl_group *group, sl_uuid session, bool only_away)
 {
-    return of_session(sl_map_find(&group->sessions, session_hash(group, session)), session, only_away);
+    return of_session(sl_map_find(&group->sessions.map, session_hash(group, session)), session, only_away);
 }
 
 static sl_consumer *session_next(const sl_consumer *consumer, bool only_away)
@@ -394,6 +393,14 @@ static bool session_sends_started(const sl_group *group, sl_uuid session)
     return any != NULL && any->sends_started;
 }
 
+static void emit_join(sl_group *group, const sl_consumer *consumer)
+{
+    sl_group_emit(group, &(sl_effect){ .kind = SL_EFFECT_JOIN,
+                                       .join = { .consumer = consumer->id,
+                                                 .session = consumer->session,
+                                                 .sends_started = consumer->sends_started } });
+}
+
 /* All calls of a session speak for it: what one says of starting holds for the others. */
 void sl_session_starts(sl_group *group, const sl_consumer *consumer)
 {
@@ -402,6 +409,15 @@ void sl_session_starts(sl_group *group, const sl_consumer *consumer)
     for (sl_consumer *c = session_first(group, consumer->session, false); c != NULL;
          c = session_next(c, false))
         c->sends_started = true;
+}
+
+/* No lease is marked, so no other record would tell a later life of it. */
+void sl_session_will_start(sl_group *group, const sl_consumer *consumer)
+{
+    if (consumer->sends_started)
+        return;
+    sl_session_starts(group, consumer);
+    emit_join(group, consumer);
 }
 
 /* --- coming back --- */
@@ -505,9 +521,9 @@ static sl_consumer *welcome(sl_group *group, const sl_join *join)
     bool sends_started;
     sl_consumer *consumer;
 
-    if (sl_list_empty(&group->free_consumers))
+    if (sl_pool_empty(&group->free_consumers))
         forget_one(group);
-    if (sl_list_empty(&group->free_consumers))
+    if (sl_pool_empty(&group->free_consumers))
         return NULL;
     sends_started = join->sends_started || session_sends_started(group, join->session);
     consumer = sl_consumer_new(group, sl_group_number(group, &group->consumer_next), join->session);
@@ -519,10 +535,7 @@ static sl_consumer *welcome(sl_group *group, const sl_join *join)
     consumer->tag_count = join->tag_count;
     if (join->tag_count > 0)
         memcpy(consumer->tags, join->tags, join->tag_count * sizeof *join->tags);
-    sl_group_emit(group, &(sl_effect){ .kind = SL_EFFECT_JOIN,
-                                       .join = { .consumer = consumer->id,
-                                                 .session = consumer->session,
-                                                 .sends_started = sends_started } });
+    emit_join(group, consumer);
     return consumer;
 }
 

@@ -275,6 +275,20 @@ void sl_loop_turn(sl_loop *loop, bool wait)
     run(loop, wait ? UV_RUN_ONCE : UV_RUN_NOWAIT);
 }
 
+int sl_loop_fd(const sl_loop *loop)
+{
+    return uv_backend_fd(&loop->uv);
+}
+
+int sl_loop_wait_ms(sl_loop *loop)
+{
+    if (uv_is_active((const uv_handle_t *)&loop->hurry))
+        return 0;
+    sl_loop_set_alarm(loop);
+    uv_update_time(&loop->uv);
+    return uv_backend_timeout(&loop->uv);
+}
+
 void sl_loop_stop(sl_loop *loop)
 {
     loop->stopping = true;

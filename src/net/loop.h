@@ -52,6 +52,12 @@ void sl_loop_stop(sl_loop *loop);
 /* One turn. wait: until something happens; otherwise only what is there. For tests and for start-up. */
 void sl_loop_turn(sl_loop *loop, bool wait);
 
+/* For a program that has a loop of its own and turns this one inside of it: a descriptor that is readable when there is something to
+ * do, and for how many milliseconds at most one may wait for that; -1: for ever. Only after a turn that did not wait do they know of
+ * everything. */
+int sl_loop_fd(const sl_loop *loop);
+int sl_loop_wait_ms(sl_loop *loop);
+
 /* From any thread. Coming after the loop was freed is the caller's error. */
 void sl_loop_wake(sl_loop *loop);
 

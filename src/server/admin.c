@@ -2,6 +2,7 @@
 #include "server/admin.h"
 
 #include "base/cleanup.h"
+#include "server/admin_query.h"
 
 #include <cjson/cJSON.h>
 
@@ -9,7 +10,7 @@
 #include <strings.h>
 
 enum {
-    SENTENCE_BYTES = 1024,
+    SENTENCE_BYTES = 2048,
     PATH_SHOWN_BYTES = 128
 };
 
@@ -102,7 +103,40 @@ static void refuse_path(sl_admin_answer *answer, const char *path)
         sl_text_add(&text, sl_admin_routes[i].summary);
         sl_text_add(&text, ")");
     }
+    for (size_t i = 0; i < sl_admin_group_route_count; i++) {
+        sl_text_add(&text, "; ");
+        sl_text_add(&text, sl_admin_group_routes[i].is_post ? "POST " : "");
+        sl_text_add(&text, sl_admin_group_routes[i].path);
+    }
     sl_admin_refuse(answer, 404, sentence);
+}
+
+static const sl_admin_group_route *find_group_route(const sl_admin_question *question, sl_str parts[2])
+{
+    for (size_t i = 0; i < sl_admin_group_route_count; i++)
+        if (sl_admin_path_fits(sl_admin_group_routes[i].path, sl_str_from(question->path), parts))
+            return &sl_admin_group_routes[i];
+    return NULL;
+}
+
+/* "http://127.0.0.1:2114" for a page of our own. */
+static bool is_own_origin(const char *origin, const char *host)
+{
+    const sl_str text = sl_str_from(origin);
+    const sl_str scheme = SL_STR("http://");
+
+    return host != NULL && sl_str_starts_with(text, scheme) &&
+           same_name((sl_str){ text.data + scheme.bytes, text.bytes - scheme.bytes }, host);
+}
+
+/* Browsers say where the page is from that sends a form or calls fetch(); other programs say nothing of the kind. */
+static bool is_from_elsewhere(const sl_admin_question *question)
+{
+    const char *const site = question->fetch_site;
+
+    if (site != NULL && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0)
+        return true;
+    return question->origin != NULL && !is_own_origin(question->origin, question->host);
 }
 
 static bool is_reading(const char *method)
@@ -110,18 +144,43 @@ static bool is_reading(const char *method)
     return strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
 }
 
+static void ask_about_groups(sl_server *server, const sl_admin_question *question,
+                             const sl_admin_group_route *route, const sl_str parts[2],
+                             sl_admin_answer *answer)
+{
+    const bool is_right =
+        route->is_post ? strcmp(question->method, "POST") == 0 : is_reading(question->method);
+
+    if (!is_right) {
+        answer->allow = route->is_post ? "POST" : "GET, HEAD";
+        sl_admin_refuse(answer, 405,
+                        route->is_post ? "This page changes something: use POST."
+                                       : "This page can only be read: use GET or HEAD.");
+    } else if (route->is_post && is_from_elsewhere(question)) {
+        sl_admin_refuse(answer, 403, "A web page of another origin may not do this.");
+    } else if (server->host == NULL || server->stage != SL_STAGE_SERVING) {
+        sl_admin_refuse(answer, 503, "The server does not serve clients yet, or not any more.");
+    } else {
+        route->page(server, question, parts, answer);
+    }
+}
+
 void sl_admin_ask(sl_server *server, const sl_admin_question *question, sl_admin_answer *answer)
 {
     const sl_admin_route *const route = find_route(question->path);
+    sl_str parts[2] = { { 0 } };
+    const sl_admin_group_route *const group_route = find_group_route(question, parts);
 
     answer->status = 200;
     answer->content_type = "application/json";
-    answer->allow = NULL;
+    answer->allow = answer->challenge = NULL;
     if (question->host != NULL &&
         !sl_admin_host_allowed(server->settings, sl_str_trim(sl_str_from(question->host)))) {
         sl_admin_refuse(answer, 421,
                         "These pages are shown under the names of this machine only: ask for "
                         "http://127.0.0.1 with the port, or for the name given with --admin-host.");
+    } else if (group_route != NULL) {
+        ask_about_groups(server, question, group_route, parts, answer);
     } else if (route == NULL) {
         refuse_path(answer, question->path);
     } else if (!is_reading(question->method)) {

@@ -7,6 +7,8 @@
 
 #include <microhttpd.h>
 
+#include <string.h>
+
 enum {
     CONNECTIONS_MAX = 128,
     CONNECTIONS_PER_IP_MAX = 64,  /* behind a proxy, or on loopback, all come from one address */
@@ -30,6 +32,66 @@ uint16_t sl_admin_port(const sl_admin *admin)
 
 /* --- one request --- */
 
+/* From its first line until it is over. */
+typedef struct asking {
+    sl_admin *admin;
+    struct MHD_Connection *connection;
+    char *uri; /* as it came, percent-encoded */
+    size_t uri_bytes;
+    bool is_seen, is_asked, is_suspended;
+    sl_admin_answer answer;
+} asking;
+
+/* The answer is there: the connection goes on, in a turn of its own since this may come from anywhere. */
+static void on_ready(void *ctx)
+{
+    asking *const a = ctx;
+
+    a->is_suspended = false;
+    MHD_resume_connection(a->connection);
+    sl_timer_set(&a->admin->timer, sl_loop_now_ns(a->admin->server->loop));
+}
+
+/* Called with the first line, before anything of it is decoded: what it returns is the `state` of the request. */
+static void *on_first_line(void *ctx, const char *uri, struct MHD_Connection *connection)
+{
+    sl_admin *const admin = ctx;
+    asking *const a = sl_alloc_take(admin->server->alloc, sizeof *a);
+    const size_t bytes = strlen(uri) + 1;
+
+    if (a == NULL)
+        return NULL;
+    *a = (asking){ .admin = admin, .connection = connection };
+    a->answer.ready = on_ready;
+    a->answer.ready_ctx = a;
+    a->uri = sl_alloc_take(admin->server->alloc, bytes);
+    if (a->uri == NULL) {
+        sl_alloc_give(admin->server->alloc, a, sizeof *a);
+        return NULL;
+    }
+    memcpy(a->uri, uri, bytes);
+    a->uri_bytes = bytes;
+    sl_buf_init(&a->answer.body, admin->server->alloc, SL_ADMIN_BODY_BYTES_MAX);
+    return a;
+}
+
+static void on_completed(void *ctx, struct MHD_Connection *connection, void **state,
+                         enum MHD_RequestTerminationCode code)
+{
+    sl_admin *const admin = ctx;
+    asking *const a = *state;
+
+    (void)connection;
+    (void)code;
+    *state = NULL;
+    if (a == NULL)
+        return;
+    sl_admin_give_up(&a->answer);
+    sl_buf_done(&a->answer.body);
+    sl_alloc_give(admin->server->alloc, a->uri, a->uri_bytes);
+    sl_alloc_give(admin->server->alloc, a, sizeof *a);
+}
+
 static struct MHD_Response *make_response(const sl_admin_answer *answer)
 {
     /* The library takes a pointer that is not const and copies from it. */
@@ -43,51 +105,84 @@ static struct MHD_Response *make_response(const sl_admin_answer *answer)
     (void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
     if (answer->allow != NULL)
         (void)MHD_add_response_header(response, "Allow", answer->allow);
+    if (answer->challenge != NULL)
+        (void)MHD_add_response_header(response, "WWW-Authenticate", answer->challenge);
     return response;
 }
 
-static enum MHD_Result answer_request(sl_admin *admin, struct MHD_Connection *connection,
-                                      const sl_admin_question *question)
+static enum MHD_Result send_answer(asking *a)
 {
-    sl_admin_answer answer = { 0 };
-    struct MHD_Response *response;
+    struct MHD_Response *const response = make_response(&a->answer);
     enum MHD_Result result = MHD_NO; /* closes the connection */
 
-    sl_buf_init(&answer.body, admin->server->alloc, SL_ADMIN_BODY_BYTES_MAX);
-    sl_admin_ask(admin->server, question, &answer);
-    response = make_response(&answer);
     if (response != NULL) {
-        result = MHD_queue_response(connection, answer.status, response);
+        result = MHD_queue_response(a->connection, a->answer.status, response);
         MHD_destroy_response(response);
     }
-    sl_buf_done(&answer.body);
     return result;
 }
 
-/* Comes once when the headers are there and again when the request has ended. Who is answered the second time may keep his
- * connection; who sends a body, which no page takes, is answered at once and loses it. */
+static const char *header_of(const asking *a, const char *name)
+{
+    return MHD_lookup_connection_value(a->connection, MHD_HEADER_KIND, name);
+}
+
+static void ask(asking *a, const char *method)
+{
+    char *const mark = strchr(a->uri, '?');
+    const sl_admin_question question = {
+        .method = method,
+        .path = a->uri,
+        .query = mark == NULL ? NULL : mark + 1,
+        .host = header_of(a, "Host"),
+        .origin = header_of(a, "Origin"),
+        .fetch_site = header_of(a, "Sec-Fetch-Site"),
+        .authorization = header_of(a, "Authorization"),
+        .peer = "admin", /* whoever fails to log in too often here makes all others here wait as well */
+    };
+
+    if (mark != NULL)
+        *mark = '\0';
+    a->is_asked = true;
+    sl_admin_ask(a->admin->server, &question, &a->answer);
+}
+
+static bool has_body(const asking *a)
+{
+    const char *const length = header_of(a, "Content-Length");
+
+    return (length != NULL && strcmp(length, "0") != 0) || header_of(a, "Transfer-Encoding") != NULL;
+}
+
+/* Comes once when the headers are there, again when the request has ended, and again when an answer that had to be waited for is
+ * ready. Who is answered the second time may keep his connection; who sends a body, which no page takes, is answered at
+ * once and loses it. */
 static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, const char *path,
                                   const char *method, const char *version, const char *upload,
                                   size_t *upload_bytes, void **state)
 {
-    static char seen;
-    const bool has_body =
-        MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Content-Length") != NULL ||
-        MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Transfer-Encoding") != NULL;
-    const sl_admin_question question = {
-        .method = method,
-        .path = path,
-        .host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host"),
-    };
+    asking *const a = *state;
 
+    (void)ctx;
+    (void)connection;
+    (void)path;
     (void)version;
     (void)upload;
     (void)upload_bytes;
-    if (*state == NULL && !has_body) {
-        *state = &seen;
+    if (a == NULL)
+        return MHD_NO; /* out of memory */
+    if (!a->is_seen && !has_body(a)) {
+        a->is_seen = true;
         return MHD_YES;
     }
-    return answer_request(ctx, connection, &question);
+    if (!a->is_asked)
+        ask(a, method);
+    if (a->answer.job == NULL)
+        return send_answer(a);
+    if (!a->is_suspended)
+        MHD_suspend_connection(a->connection);
+    a->is_suspended = true;
+    return MHD_YES;
 }
 
 /* --- on the loop --- */
@@ -113,11 +208,13 @@ static void run(void *ctx)
 
 static struct MHD_Daemon *start_daemon(sl_admin *admin, int fd)
 {
-    return MHD_start_daemon(
-        MHD_USE_EPOLL, admin->port, NULL, NULL, on_request, admin, MHD_OPTION_LISTEN_SOCKET, fd,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-        (unsigned)CONNECTIONS_PER_IP_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_SECONDS, MHD_OPTION_END);
+    return MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, admin->port, NULL, NULL, on_request,
+                            admin, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_URI_LOG_CALLBACK, on_first_line,
+                            admin, MHD_OPTION_NOTIFY_COMPLETED, on_completed, admin,
+                            MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
+                            MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)CONNECTIONS_PER_IP_MAX,
+                            MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
+                            MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_SECONDS, MHD_OPTION_END);
 }
 
 static sl_err start(sl_admin *admin, int fd)

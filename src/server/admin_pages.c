@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "server/auth.h"
 #include "server/door.h"
+#include "server/groups/group_metrics.h"
 #include "server/metrics.h"
 
 #include <cjson/cJSON.h>
@@ -140,6 +141,7 @@ static void look_at_host(const sl_server *server, sl_metrics_view *view)
     view->users = sl_auth_user_count(host->auth);
     view->batches_inside = sl_door_inside(host->door);
     view->end_position = sl_store_end(host->store);
+    view->groups = sl_group_metrics_count(host);
 }
 
 static void show_metrics(sl_server *server, sl_admin_answer *answer)
@@ -154,7 +156,8 @@ static void show_metrics(sl_server *server, sl_admin_answer *answer)
     look_at_process(&view);
     look_at_host(server, &view);
     answer->content_type = "text/plain; version=0.0.4; charset=utf-8";
-    if (sl_metrics_write(&view, &answer->body) != SL_OK)
+    if (sl_metrics_write(&view, &answer->body) != SL_OK ||
+        (server->host != NULL && sl_group_metrics_write(server->host, &answer->body) != SL_OK))
         out_of_memory(answer);
 }
 

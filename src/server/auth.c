@@ -219,6 +219,12 @@ size_t sl_auth_user_count(const sl_auth *auth)
     return auth->users.count;
 }
 
+void sl_auth_each_name(const sl_auth *auth, void (*fn)(void *ctx, sl_str name), void *ctx)
+{
+    SL_LIST_EACH (node, &auth->users.all)
+        fn(ctx, SL_CONTAINER_OF(node, const sl_user, all)->name);
+}
+
 /* --- who asks --- */
 
 /* Nobody is asked for anything as long as there are no users and only this machine can ask: whoever could delete the last
@@ -226,6 +232,11 @@ size_t sl_auth_user_count(const sl_auth *auth)
 static bool is_open(const sl_auth *auth)
 {
     return auth->is_local && auth->users.count == 0 && !auth->loader.names_lost;
+}
+
+bool sl_auth_trusts_everybody(const sl_auth *auth)
+{
+    return auth->host->settings->insecure || (auth->ready && is_open(auth));
 }
 
 static void refuse_header(sl_auth *auth, sl_str peer, sl_auth_fn *fn, void *ctx)

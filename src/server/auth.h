@@ -30,8 +30,12 @@ void sl_auth_free(sl_auth *auth);
 void sl_auth_turn(sl_auth *auth);
 /* All users are read. */
 bool sl_auth_ready(const sl_auth *auth);
+/* Nothing is checked for anybody: --insecure, or no users and only this machine can ask. False until that is known. */
+bool sl_auth_trusts_everybody(const sl_auth *auth);
 /* 0: nobody is asked for a password when only this machine can reach the server; else nobody is let in. */
 size_t sl_auth_user_count(const sl_auth *auth);
+/* Every name that is known here, also of users that are being looked at or were deleted a moment ago. */
+void sl_auth_each_name(const sl_auth *auth, void (*fn)(void *ctx, sl_str name), void *ctx);
 
 /* The end of a server, which must not wait for one hash: from stop on the helper thread begins no other, and is busy as long as it
  * has one. With leave, when all connections are gone, sl_auth_free() will not wait for it. */

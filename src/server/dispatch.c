@@ -263,6 +263,7 @@ static void on_end(void *ctx, sl_call *call, const sl_call_end_info *info)
     if (request == NULL)
         return;
     stop_asking(request);
+    request->end_kind = info->kind;
     sl_request_detach(request);
     if (request->begun && request->method->end != NULL)
         request->method->end(request);

@@ -50,7 +50,8 @@ struct sl_door {
     sl_door_waiter *tried; /* its fn is running */
     bool tried_entered;    /* and has handed in something: it has had its turn */
     bool waits_again;      /* and waits again at the front */
-    bool shut;
+    bool shut;             /* to all but what settles, */
+    bool closed;           /* and to that too */
     bool store_failed;
     sl_door_tally at_shut; /* the counters of that moment */
     char reason[SL_DOOR_REASON_BYTES];
@@ -135,7 +136,8 @@ static entry_op note_op(const sl_door *door, const sl_op *op)
         return (entry_op){ .key = sl_tail_key(door->host->tail, op->remove.stream), .writes_stream = true };
     case SL_OP_GROUP_CREATE:
     case SL_OP_GROUP_DELETE:
-    case SL_OP_GROUP_RECORD: break;
+    case SL_OP_GROUP_RECORD:
+    case SL_OP_GROUP_UPDATE: break;
     }
     return (entry_op){ 0 };
 }
@@ -209,6 +211,21 @@ static void try_waiters(sl_door *door)
     }
 }
 
+/* All of them, whoever has to wait again: something has changed for each. */
+static void tell_waiters(sl_door *door)
+{
+    sl_list now;
+
+    sl_list_init(&now);
+    sl_list_splice(&now, &door->waiters);
+    while (!sl_list_empty(&now)) {
+        sl_door_waiter *const waiter = SL_CONTAINER_OF(sl_list_first(&now), sl_door_waiter, node);
+
+        sl_list_remove(&waiter->node);
+        waiter->fn(waiter->ctx);
+    }
+}
+
 /* --- in and out --- */
 
 static void count_done(sl_server_counters *counters, const entry *e, const sl_commit *commit)
@@ -279,17 +296,41 @@ static void count_submitted(sl_door *door, sl_err err)
         door->host->counters.batches_refused++;
 }
 
-sl_err sl_door_submit(sl_door *door, const sl_batch *batch, sl_done_fn *done, void *ctx)
+static bool settles(const sl_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->op_count; i++)
+        if (batch->ops[i].kind == SL_OP_GROUP_RECORD)
+            return true;
+    return false;
+}
+
+/* The one place where it is decided whether something is still accepted. */
+static bool is_accepted(const sl_door *door, const sl_batch *batch, bool as_settle)
+{
+    return !door->shut || (!door->closed && as_settle && settles(batch));
+}
+
+static sl_err submit(sl_door *door, const sl_batch *batch, bool as_settle, sl_done_fn *done, void *ctx)
 {
     const bool has_the_turn = door->tried != NULL && !door->tried_entered;
     const bool is_queue_jumper = !has_the_turn && !sl_list_empty(&door->waiters);
     sl_err err = SL_ERR_DRAINING;
 
-    if (!door->shut)
+    if (is_accepted(door, batch, as_settle))
         err = is_queue_jumper ? SL_ERR_FULL : enter(door, batch, done, ctx);
     door->tried_entered = door->tried_entered || err == SL_OK;
     count_submitted(door, err);
     return err;
+}
+
+sl_err sl_door_submit(sl_door *door, const sl_batch *batch, sl_done_fn *done, void *ctx)
+{
+    return submit(door, batch, false, done, ctx);
+}
+
+sl_err sl_door_submit_settle(sl_door *door, const sl_batch *batch, sl_done_fn *done, void *ctx)
+{
+    return submit(door, batch, true, done, ctx);
 }
 
 /* --- the end --- */
@@ -326,7 +367,16 @@ void sl_door_shut(sl_door *door, const char *reason)
     sl_text_add(&text, reason);
     door->shut = true;
     door->at_shut = count_now(door);
-    try_waiters(door);
+    tell_waiters(door);
+}
+
+void sl_door_close(sl_door *door, const char *reason)
+{
+    if (door->closed)
+        return;
+    door->closed = true;
+    sl_door_shut(door, reason);
+    tell_waiters(door); /* those who settle wait here too while it is only shut */
 }
 
 bool sl_door_is_shut(const sl_door *door)
@@ -356,7 +406,7 @@ void sl_door_abandon(sl_door *door)
 
     if (door == NULL)
         return;
-    sl_door_shut(door, "the server has ended");
+    sl_door_close(door, "the server has ended");
     while (!sl_list_empty(&door->inside)) {
         entry *const e = entry_of(sl_list_first(&door->inside));
 

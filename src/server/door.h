@@ -27,6 +27,11 @@ void sl_door_free(sl_door *door); /* after sl_door_abandon() */
  * done() is called once if and only if SL_OK was returned, never from inside of this. */
 sl_err sl_door_submit(sl_door *door, const sl_batch *batch, sl_done_fn *done, void *ctx);
 
+/* The same for what consumers of groups have done: it is accepted until sl_door_close(), also while the door is shut, so that
+ * work that was begun can be settled while the server stops. Only batches with records of a group; an append beside them is
+ * of the group itself. Anything else is treated as by sl_door_submit(). */
+sl_err sl_door_submit_settle(sl_door *door, const sl_batch *batch, sl_done_fn *done, void *ctx);
+
 /* Somebody who got SL_ERR_FULL: fn is called once when it is worth trying again, in the order of waiting, also when the door
  * was shut meanwhile. Who gets SL_ERR_FULL again from within fn and waits again keeps his place, as long as he has not got
  * anything in: a turn is one batch. */
@@ -44,13 +49,17 @@ void sl_door_forget(sl_door_waiter *waiter);
  * nothing. */
 void sl_door_shut(sl_door *door, const char *reason);
 bool sl_door_is_shut(const sl_door *door);
+
+/* Nothing at all is accepted any more: the end of all settling. The reason counts if the door was not shut before. */
+void sl_door_close(sl_door *door, const char *reason);
 const char *sl_door_reason(const sl_door *door);
 
 /* Batches that were accepted and are not answered yet. */
 uint64_t sl_door_inside(const sl_door *door);
 
 /* What became of the end: of those that were inside when the door was shut, how many were written and how many were answered
- * with an error since; and how many came too late. All 0 before. inside = finished + failed + sl_door_inside(). */
+ * with an error since; and how many came too late. All 0 before. inside = finished + failed + sl_door_inside(), and
+ * what settled after the shutting is counted among the finished and failed besides. */
 typedef struct sl_door_tally {
     uint64_t inside, finished, failed, refused;
 } sl_door_tally;

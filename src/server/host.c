@@ -3,15 +3,18 @@
  * The order in sl_host_turn() is chosen so that what a turn brought is written once and, when the store syncs in this thread,
  * answered before the turn ends:
  *
- *      answers of the helper thread --> readers --> write and sync --> answers of the store --> readers that these have woken
+ *      answers of the helper thread --> readers --> groups hand in --> write and sync --> answers of the store
+ *                                  --> readers that these have woken --> groups hand in
  *
- * Whatever the last two steps submit comes too late for the write of this turn, so the driver is asked for another one. */
+ * Whatever the last three steps submit comes too late for the write of this turn, so the driver is asked for another one. */
 #include "server/host.h"
 
 #include "server/access.h"
 #include "server/auth.h"
 #include "server/dispatch.h"
 #include "server/door.h"
+#include "server/groups/operators.h"
+#include "server/groups/registry.h"
 #include "server/operations.h"
 #include "server/tail.h"
 
@@ -49,6 +52,7 @@ static void fill(sl_host *host, const sl_host_setup *setup)
     sl_list_init(&host->links);
     sl_list_init(&host->requests);
     sl_list_init(&host->spare_requests);
+    sl_list_init(&host->turn_ends);
     sl_pairing_init(&host->alarms, alarm_before);
     sl_store_on_commit(host->store, on_commit, host);
 }
@@ -68,6 +72,10 @@ sl_err sl_host_new(const sl_host_setup *setup, sl_host **ret_host)
         err = sl_access_new(host, &host->access);
     if (err == SL_OK)
         err = sl_auth_new(host, &host->auth);
+    if (err == SL_OK)
+        err = sl_operators_new(host, &host->operators);
+    if (err == SL_OK)
+        err = sl_registry_new(host, setup->problem, &host->registry);
     if (err != SL_OK) {
         sl_host_free(host);
         return err;
@@ -82,6 +90,8 @@ void sl_host_free(sl_host *host)
         return;
     assert(sl_list_empty(&host->links) && sl_list_empty(&host->requests));
     sl_operations_forget(host);
+    sl_operators_end_waits(host->operators);
+    sl_registry_free(host->registry);
     sl_door_abandon(host->door); /* answers go to services, which still need the rest */
     if (host->auth != NULL)
         sl_auth_free(host->auth);
@@ -89,6 +99,7 @@ void sl_host_free(sl_host *host)
         sl_access_free(host->access);
     sl_door_free(host->door);
     sl_tail_free(host->tail);
+    sl_operators_free(host->operators);
     sl_request_free_spares(host);
     assert(sl_pairing_min(&host->alarms) == NULL);
     sl_store_on_commit(host->store, NULL, NULL);
@@ -101,6 +112,33 @@ void sl_host_poll(sl_host *host)
     sl_tail_polled(host->tail);
 }
 
+void sl_turn_end_init(sl_turn_end *end, void (*fn)(void *ctx), void *ctx)
+{
+    *end = (sl_turn_end){ .fn = fn, .ctx = ctx };
+    sl_list_init(&end->node);
+}
+
+void sl_host_at_turn_end(sl_host *host, sl_turn_end *end)
+{
+    if (sl_list_empty(&end->node))
+        sl_list_push_back(&host->turn_ends, &end->node);
+}
+
+/* Each of those that are there now; who asks again meanwhile waits for the next time. */
+static void end_turn(sl_host *host)
+{
+    sl_list now;
+
+    sl_list_init(&now);
+    sl_list_splice(&now, &host->turn_ends);
+    while (!sl_list_empty(&now)) {
+        sl_turn_end *const end = SL_CONTAINER_OF(sl_list_first(&now), sl_turn_end, node);
+
+        sl_list_remove(&end->node);
+        end->fn(end->ctx);
+    }
+}
+
 bool sl_host_turn(sl_host *host)
 {
     uint64_t written;
@@ -108,13 +146,15 @@ bool sl_host_turn(sl_host *host)
 
     sl_auth_turn(host->auth);
     runnable = sl_tail_run(host->tail);
+    end_turn(host);
     sl_store_turn(host->store);
     written = host->counters.batches_accepted;
     if (sl_door_inside(host->door) > 0) {
         sl_host_poll(host);
         runnable = sl_tail_run_woken(host->tail);
     }
-    return runnable || host->counters.batches_accepted != written;
+    end_turn(host);
+    return runnable || host->counters.batches_accepted != written || !sl_list_empty(&host->turn_ends);
 }
 
 bool sl_host_ready(const sl_host *host)

@@ -65,6 +65,10 @@ struct sl_host {
     sl_seldom login_refused, login_failed; /* login.c */
     /* sl_method_find(); tests bring methods of their own */
     const struct sl_method *(*find_method)(sl_str path, const char **ret_why);
+    sl_list turn_ends;            /* sl_turn_end.node: who hands in something at the end of this turn */
+    struct sl_registry *registry; /* server/groups/registry.h: persistent subscriptions */
+    struct sl_operators
+        *operators; /* server/groups/operators.h: who stops consumers, and what became of them */
     struct sl_scavenge_run *scavenge; /* the one that a client began: operations.c; NULL: none */
     /* From here on set by the driver, after sl_host_new(). */
     uint16_t
@@ -91,9 +95,11 @@ typedef struct sl_host_setup {
     sl_uuid instance;
     void (*wake)(void *ctx); /* may come from another thread */
     void *wake_ctx;
+    sl_text *problem; /* gets a sentence on a group that cannot be loaded; NULL: nobody reads it */
 } sl_host_setup;
 
-/* SL_OK, SL_ERR_NOMEM, or SL_ERR_IO when a helper thread cannot be started. */
+/* Persistent subscriptions are loaded from the store, which may wait for the disk as opening does.
+ * SL_OK, SL_ERR_NOMEM, SL_ERR_IO (also when a helper thread cannot be started), SL_ERR_CORRUPT. */
 sl_err sl_host_new(const sl_host_setup *setup, sl_host **ret_host);
 
 /* Links must be gone before. Whoever still waits for a commit is told that nobody knows how it ends (SL_ERR_STORE_FAILED),
@@ -121,6 +127,20 @@ void sl_host_each_request(sl_host *host, void (*fn)(void *ctx, struct sl_request
 /* New calls are refused from now on, UNAVAILABLE with this reason, and each open one is told through its method's `stop`.
  * The first reason is kept; a second call changes nothing. Writes go on until sl_door_shut(). */
 void sl_host_stop(sl_host *host, const char *reason);
+
+/* --- the end of a turn: for those who collect while it lasts and then hand in once --- */
+
+typedef struct sl_turn_end {
+    sl_list node;
+    void (*fn)(void *ctx);
+    void *ctx;
+} sl_turn_end;
+
+void sl_turn_end_init(sl_turn_end *end, void (*fn)(void *ctx), void *ctx);
+
+/* fn is called once, before the next write to the store, or after it and then the next turn comes at once. Asking twice is asking
+ * once. sl_list_remove(&end->node) takes it back. */
+void sl_host_at_turn_end(sl_host *host, sl_turn_end *end);
 
 /* --- alarms: inside the things that need them, so that setting one cannot fail --- */
 

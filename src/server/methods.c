@@ -17,6 +17,17 @@ const sl_method *const sl_methods[] = {
     &sl_method_streams_v2_append_session,
     &sl_method_streams_v2_append_records,
 
+    /* event_store.client.persistent_subscriptions.PersistentSubscriptions */
+    &sl_method_persistent_read,
+    &sl_method_persistent_create,
+    &sl_method_persistent_update,
+    &sl_method_persistent_delete,
+    &sl_method_persistent_get_info,
+    &sl_method_persistent_list,
+    &sl_method_persistent_replay_parked,
+    &sl_method_persistent_truncate_parked,
+    &sl_method_persistent_restart_subsystem,
+
     /* event_store.client.server_features.ServerFeatures, gossip, operations, monitoring */
     &sl_method_features_get_supported_methods,
     &sl_method_gossip_read,
@@ -28,6 +39,11 @@ const sl_method *const sl_methods[] = {
     &sl_method_operations_set_node_priority,
     &sl_method_operations_restart_persistent_subscriptions,
     &sl_method_monitoring_stats,
+
+    /* sluice.operators.Operators */
+    &sl_method_operators_consumers,
+    &sl_method_operators_stop,
+    &sl_method_operators_resume,
 
     /* event_store.client.users.Users */
     &sl_method_users_create,
@@ -57,9 +73,6 @@ static const missing missing_services[] = {
                                                     "the stream and scavenge to remove data for good." },
     { SL_STR_INIT("kurrent.client.redaction."), "Sluice cannot redact single events. Delete or truncate the "
                                                 "stream and scavenge to remove data for good." },
-    { SL_STR_INIT("event_store.client.persistent_subscriptions."),
-      "This version of Sluice has no persistent subscriptions. Use a catch-up subscription and keep its "
-      "position." },
     { SL_STR_INIT("kurrentdb.protocol.v2.index"),
       "Sluice has no secondary indexes. Read $all with a filter on the event type or the stream name." },
     { SL_STR_INIT("kurrentdb.protocol.v2.registry"),

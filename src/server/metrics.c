@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "server/groups/operators.h"
 
 #include <sluice.h>
 
@@ -45,6 +46,11 @@ static const char *batch_result(unsigned index)
 
     assert(index < SL_COUNT_OF(names));
     return names[index];
+}
+
+static const char *outcome_name(unsigned index)
+{
+    return sl_report_outcome_name((sl_report_outcome)index);
 }
 
 static const char *version_text(unsigned index)
@@ -112,6 +118,10 @@ const sl_metric sl_metrics[] = {
     ONE("sluice_held_pages", GAUGE, COUNTED(pages_held_now), "pages of events that readers keep while their clients take nothing"),
     ONE("sluice_subscription_fell_behind_total", COUNTER, COUNTED(fell_behind), "times that a live subscription went back to catching up"),
     ONE("sluice_store_end_position", GAUGE, AT(end_position), "position after the last durable record"),
+
+    ONE("sluice_groups", GAUGE, AT(groups), "persistent subscriptions that exist"),
+    ONE("sluice_open_consumers", GAUGE, COUNTED(consumers_now), "consumers of persistent subscriptions with an open call"),
+    SEVERAL("sluice_stopped_consumers_total", COUNTER, COUNTED(consumers_stopped), "outcome", 3, outcome_name, "consumers that were stopped, by what became of them"),
 
     ONE("sluice_users", GAUGE, AT(users), "users that exist"),
     SEVERAL("sluice_logins_total", COUNTER, COUNTED(logins_ok), "result", 3, login_result, "checks of credentials: right, wrong, wrong too often"),

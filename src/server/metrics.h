@@ -16,7 +16,7 @@ typedef struct sl_metrics_view {
     uint64_t is_ready, is_shutting_down; /* 0 or 1 */
     uint64_t uptime_ns, started_wall_ns, processor_ns;
     uint64_t resident_peak_bytes;
-    uint64_t connections_now, users, batches_inside, end_position;
+    uint64_t connections_now, users, batches_inside, end_position, groups;
     uint64_t one; /* for what is told by labels alone */
 } sl_metrics_view;
 

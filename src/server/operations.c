@@ -11,6 +11,7 @@
  * KurrentDB accepts these calls on a single node, so scripts that make them must not fail here. */
 #include "server/operations.h"
 
+#include "server/groups/management.h"
 #include "server/reply.h"
 #include "server/services.h"
 #include "server/streams/write.h"
@@ -238,6 +239,13 @@ static void set_node_priority(sl_request *request, sl_str message)
         sl_request_answer(request, SL_STR(""));
 }
 
+/* The old name of PersistentSubscriptions/RestartSubsystem. */
+static void restart_groups(sl_request *request, sl_str message)
+{
+    (void)message;
+    sl_management_restart(request);
+}
+
 #define OPERATION(variable, method_name, function)                                                           \
     const sl_method sl_method_operations_##variable = {                                                      \
         .service = SL_STR_INIT("event_store.client.operations.Operations"),                                  \
@@ -254,4 +262,4 @@ OPERATION(shutdown, "Shutdown", shut_down);
 OPERATION(merge_indexes, "MergeIndexes", answer_empty);
 OPERATION(resign_node, "ResignNode", answer_empty);
 OPERATION(set_node_priority, "SetNodePriority", set_node_priority);
-OPERATION(restart_persistent_subscriptions, "RestartPersistentSubscriptions", answer_empty);
+OPERATION(restart_persistent_subscriptions, "RestartPersistentSubscriptions", restart_groups);

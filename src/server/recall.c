@@ -31,9 +31,9 @@ void sl_recall_trusted(sl_host *host)
 
 /* --- other groups --- */
 
-struct sl_group_room {
+struct sl_recall_room {
     sl_str groups[SL_USER_GROUPS_MAX];
-    char texts[SL_USER_GROUPS_MAX * SL_GROUP_NAME_BYTES_MAX];
+    char texts[SL_USER_GROUPS_MAX * SL_USER_GROUP_BYTES_MAX];
 };
 
 typedef struct change {
@@ -54,7 +54,7 @@ static bool same_groups(const sl_identity *a, const sl_identity *b)
 
 /* The memory of a call goes with the call, so a user whose groups change every minute would make it grow. The first change takes
  * room for all groups that a user can have, and later ones use it again. */
-static sl_group_room *room_of(sl_request *request)
+static sl_recall_room *room_of(sl_request *request)
 {
     if (request->groups == NULL)
         request->groups = sl_arena_alloc(&request->arena, sizeof *request->groups);
@@ -64,7 +64,7 @@ static sl_group_room *room_of(sl_request *request)
 /* Without memory the call ends: it must not go on with rights that its user has lost. */
 static void take_groups(sl_request *request, const sl_identity *now)
 {
-    sl_group_room *const room = room_of(request);
+    sl_recall_room *const room = room_of(request);
     char *at;
 
     if (room == NULL) {

@@ -221,6 +221,93 @@ void sl_reply_index_not_found(sl_request *request, sl_str index)
                                     SL_STR("index-name"), index });
 }
 
+/* --- persistent subscriptions --- */
+
+typedef struct about_group {
+    sl_status status;
+    const char *exception;
+    const char *before, *between, *after; /* the group, then the stream */
+    sl_str stream, group, reason;         /* the reason behind `after`, in quotes, when there is one */
+} about_group;
+
+static void finish_group(sl_request *request, const about_group *row)
+{
+    const sl_metadata trailers[] = { exception(row->exception),
+                                     { SL_STR("stream-name"), row->stream },
+                                     { SL_STR("group-name"), row->group },
+                                     { SL_STR("reason"), row->reason } };
+    char buffer[TEXT_BYTES];
+    sl_text text;
+
+    sl_text_init(&text, buffer, sizeof buffer);
+    sl_text_add(&text, row->before);
+    sl_text_add_str(&text, row->group);
+    sl_text_add(&text, row->between);
+    sl_text_add_str(&text, row->stream);
+    sl_text_add(&text, row->after);
+    if (row->reason.bytes > 0) {
+        sl_text_add_str(&text, row->reason);
+        sl_text_add_char(&text, '\'');
+    }
+    sl_request_finish(request, row->status, sl_text_str(&text), trailers, row->reason.bytes > 0 ? 4 : 3);
+}
+
+void sl_reply_group_not_found(sl_request *request, sl_str stream, sl_str group)
+{
+    finish_group(request, &(about_group){ .status = SL_STATUS_NOT_FOUND,
+                                          .exception = "persistent-subscription-does-not-exist",
+                                          .before = "Subscription group ",
+                                          .between = " on stream ",
+                                          .after = " does not exist.",
+                                          .stream = stream,
+                                          .group = group });
+}
+
+void sl_reply_group_exists(sl_request *request, sl_str stream, sl_str group)
+{
+    finish_group(request, &(about_group){ .status = SL_STATUS_ALREADY_EXISTS,
+                                          .exception = "persistent-subscription-exists",
+                                          .before = "Subscription group ",
+                                          .between = " on stream ",
+                                          .after = " exists.",
+                                          .stream = stream,
+                                          .group = group });
+}
+
+void sl_reply_group_failed(sl_request *request, sl_str stream, sl_str group, sl_str reason)
+{
+    finish_group(request, &(about_group){ .status = SL_STATUS_INTERNAL,
+                                          .exception = "persistent-subscription-failed",
+                                          .before = "Subscription group ",
+                                          .between = " on stream ",
+                                          .after = " failed: '",
+                                          .stream = stream,
+                                          .group = group,
+                                          .reason = reason });
+}
+
+void sl_reply_group_full(sl_request *request, sl_str stream, sl_str group)
+{
+    finish_group(request, &(about_group){ .status = SL_STATUS_FAILED_PRECONDITION,
+                                          .exception = "maximum-subscribers-reached",
+                                          .before = "Maximum subscriptions reached for subscription group ",
+                                          .between = " on stream ",
+                                          .after = ".",
+                                          .stream = stream,
+                                          .group = group });
+}
+
+void sl_reply_group_dropped(sl_request *request, sl_str stream, sl_str group)
+{
+    finish_group(request, &(about_group){ .status = SL_STATUS_CANCELLED,
+                                          .exception = "persistent-subscription-dropped",
+                                          .before = "Subscription group ",
+                                          .between = " on stream ",
+                                          .after = " was dropped.",
+                                          .stream = stream,
+                                          .group = group });
+}
+
 /* --- users and operations --- */
 
 void sl_reply_user_not_found(sl_request *request, sl_str login_name)

@@ -39,6 +39,13 @@ void sl_reply_user_busy(sl_request *request,
                         sl_str login_name); /* somebody changes him just now: try again */
 void sl_reply_scavenge_not_found(sl_request *request, sl_str scavenge_id);
 
+/* Persistent subscriptions; the stream of a group on everything is "$all". */
+void sl_reply_group_not_found(sl_request *request, sl_str stream, sl_str group);
+void sl_reply_group_exists(sl_request *request, sl_str stream, sl_str group);
+void sl_reply_group_failed(sl_request *request, sl_str stream, sl_str group, sl_str reason);
+void sl_reply_group_full(sl_request *request, sl_str stream, sl_str group); /* too many consumers */
+void sl_reply_group_dropped(sl_request *request, sl_str stream, sl_str group);
+
 /* UNAVAILABLE with the reason of the shutdown; UNAUTHENTICATED if it is not the server that stops but this call, since its
  * user is not what it was (server/recall.h). The same for sl_reply_access_denied() and SL_ERR_DRAINING. */
 void sl_reply_stopping(sl_request *request);

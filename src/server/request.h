@@ -14,7 +14,7 @@
 #include "wire/call.h"
 
 typedef struct sl_link sl_link; /* server/link.h */
-typedef struct sl_group_room sl_group_room;
+typedef struct sl_recall_room sl_recall_room;
 
 enum {
     SL_REQUEST_ARENA_CHUNK_BYTES = 4 * 1024,
@@ -27,7 +27,7 @@ struct sl_request {
     sl_call *call;           /* NULL once the call is over */
     const sl_method *method; /* never NULL in a service */
     sl_identity identity;    /* who asks; its texts are in the arena */
-    sl_group_room *groups;   /* for server/recall.c; NULL until the groups of the user change */
+    sl_recall_room *groups;  /* for server/recall.c; NULL until the groups of the user change */
     sl_arena arena;
     void *state;    /* method->state_bytes of zeros at the beginning */
     bool finished;  /* a status was given; nothing more can be sent */
@@ -43,6 +43,7 @@ struct sl_request {
     bool paused;         /* by the service */
     sl_str answer;       /* kept for a client that does not read: sent as soon as there is room */
     bool answer_waits;
+    sl_call_end_kind end_kind; /* how the call ended; good in method->end and after it */
 };
 
 enum {

@@ -10,6 +10,7 @@
 #include "server/auth.h"
 
 #include <assert.h>
+#include <malloc.h>
 #include <signal.h>
 #include <sys/random.h>
 
@@ -83,8 +84,10 @@ static void cut(void *ctx)
 {
     sl_server *const server = ctx;
 
-    if (server->host != NULL)
-        sl_peers_cut_calls(&server->peers);
+    if (server->host == NULL)
+        return;
+    sl_door_close(server->host->door, sl_shutdown_reason(&server->shutdown));
+    sl_peers_cut_calls(&server->peers);
 }
 
 static sl_drain_held held(void *ctx)
@@ -97,7 +100,7 @@ static sl_drain_held held(void *ctx)
     if (server->host == NULL)
         return now;
     now.gates += !sl_door_is_shut(server->host->door);
-    now.started = sl_door_inside(server->host->door);
+    now.started = sl_door_inside(server->host->door) + server->host->counters.consumers_draining_now;
     now.unconfirmed = sl_peers_call_count(&server->peers);
     now.open = server->peers.count + (server->is_leaving && sl_auth_is_busy(server->host->auth));
     return now;
@@ -149,6 +152,8 @@ static void free_services(sl_server *server)
 {
     server->tally = sl_door_since_shut(server->host->door);
     server->batches_left = sl_door_inside(server->host->door);
+    server->consumers = sl_operators_tally_of(server->host);
+    sl_admin_end_jobs(server);
     sl_peers_free(&server->peers);
     server->calls_cut = server->peers.calls_cut;
     server->counters = server->host->counters;
@@ -343,6 +348,9 @@ static void fill_report(const sl_server *server, sl_server_report *report)
         .batches_refused = server->tally.refused,
         .calls_refused = server->counters.calls_refused,
         .calls_cut = server->calls_cut,
+        .consumers_drained = server->consumers.drained,
+        .consumers_left = server->consumers.left_consumers,
+        .messages_left = server->consumers.left_leased,
         .forced = server->shutdown.insisted || server->batches_left > 0 || server->calls_cut > 0,
     };
     sl_text_init(&reason, report->reason, sizeof report->reason);
@@ -358,7 +366,21 @@ static void tell_end(const sl_server *server, const sl_server_report *report)
            SL_LOG_U64("batches_left", report->batches_left),
            SL_LOG_U64("batches_refused", report->batches_refused),
            SL_LOG_U64("calls_refused", report->calls_refused), SL_LOG_U64("calls_cut", report->calls_cut),
+           SL_LOG_U64("consumers_drained", report->consumers_drained),
+           SL_LOG_U64("consumers_left", report->consumers_left),
+           SL_LOG_U64("messages_left_leased", report->messages_left),
            SL_LOG_DURATION("uptime", report->uptime_ns), SL_LOG_DURATION("shutdown", report->shutdown_ns));
+}
+
+/* Left to itself, glibc takes the largest block that was ever given back for a sign that such blocks come often, and from then on
+ * keeps memory of that size for good. Blocks from here on are a burst's (buffers, read-ahead of groups): they go back to the system
+ * as soon as they are given back. What is below stays with the process, up to a few MB at the end of its heap. */
+static void tell_malloc(void)
+{
+#ifdef __GLIBC__
+    (void)mallopt(M_MMAP_THRESHOLD, 128 * 1024);
+    (void)mallopt(M_TRIM_THRESHOLD, 4 * 1024 * 1024);
+#endif
 }
 
 sl_err sl_server_run(const sl_alloc *alloc, const sl_server_settings *settings, const sl_server_hooks *hooks,
@@ -367,6 +389,7 @@ sl_err sl_server_run(const sl_alloc *alloc, const sl_server_settings *settings, 
     sl_server server = { .alloc = alloc, .settings = settings, .hooks = hooks, .problem = problem };
     const sl_err err = prepare(&server);
 
+    tell_malloc();
     if (err != SL_OK) {
         sl_text_add(problem, "The system gave no event loop or no random numbers: ");
         sl_text_add(problem, sl_err_text(err));

@@ -25,6 +25,8 @@ typedef struct sl_server_report { /* of the end */
     uint64_t batches_finished, batches_failed, batches_left;
     uint64_t batches_refused, calls_refused; /* since then */
     uint64_t calls_cut;
+    uint64_t consumers_drained;             /* of persistent subscriptions, since the stop began */
+    uint64_t consumers_left, messages_left; /* who still holds something, and how much: their leases go on */
 } sl_server_report;
 
 /* Runs until the end. The settings must have been checked.

@@ -10,6 +10,7 @@
 
 #include "net/listener.h"
 #include "server/door.h"
+#include "server/groups/operators.h"
 #include "server/host.h"
 #include "server/peer.h"
 #include "server/server.h"
@@ -52,8 +53,10 @@ typedef struct sl_server {
     sl_uuid instance;
     sl_hash_seed seed;
 
-    sl_tls *tls;     /* NULL: plain */
-    sl_admin *admin; /* NULL: not yet, or gone */
+    sl_tls *tls;              /* NULL: plain */
+    sl_admin *admin;          /* NULL: not yet, or gone */
+    uint32_t admin_job_count; /* admin_stop.c: questions that wait for their answer, */
+    sl_list admin_jobs;       /* and these themselves; all zero: there were none */
     sl_storage *storage;
     sl_watch *store_watch;
     sl_host *host;  /* NULL: not yet, or gone */
@@ -67,7 +70,8 @@ typedef struct sl_server {
     sl_door_tally tally;         /* of the door, after it has gone */
     uint64_t batches_left;       /* inside the door when it was given up */
     uint64_t calls_cut;
-    bool is_leaving; /* the helper thread was told to end */
+    sl_operators_tally consumers; /* of the operators, after they have gone */
+    bool is_leaving;              /* the helper thread was told to end */
     char address[SL_ADDRESS_TEXT_BYTES], admin_address[SL_ADDRESS_TEXT_BYTES];
 
     sl_shutdown shutdown;

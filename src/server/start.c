@@ -285,7 +285,7 @@ static void wake(void *ctx)
     sl_loop_wake(ctx);
 }
 
-static sl_err make_host(sl_server *server)
+static sl_err make_host(sl_server *server, sl_text *problem)
 {
     const sl_host_setup setup = { .alloc = server->alloc,
                                   .clock = sl_loop_clock(server->loop),
@@ -296,7 +296,8 @@ static sl_err make_host(sl_server *server)
                                   .seed = server->seed,
                                   .instance = server->instance,
                                   .wake = wake,
-                                  .wake_ctx = server->loop };
+                                  .wake_ctx = server->loop,
+                                  .problem = problem };
     const sl_err err = sl_host_new(&setup, &server->host);
 
     if (err != SL_OK)
@@ -325,16 +326,21 @@ static void fail_open(sl_server *server)
 static void go_on_opening(sl_server *server)
 {
     const sl_storage_state state = sl_storage_turn(server->storage);
+    char sentences[SL_SENTENCES_BYTES];
+    sl_text problem;
     sl_err err;
 
     if (state == SL_STORAGE_FAILED)
         fail_open(server);
     if (state != SL_STORAGE_OPEN)
         return;
-    err = make_host(server);
+    sl_text_init(&problem, sentences, sizeof sentences);
+    err = make_host(server, &problem);
     server->stage = SL_STAGE_LOADING;
+    if (err != SL_OK && problem.bytes == 0)
+        sl_text_add(&problem, "There is no memory, no thread or no descriptor for the services");
     if (err != SL_OK)
-        fail(server, err, "There is no memory, no thread or no descriptor for the services");
+        fail(server, err, sentences);
 }
 
 /* --- listening --- */

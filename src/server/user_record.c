@@ -3,6 +3,7 @@
 
 #include "base/utf8.h"
 #include "server/auth.h"
+#include "server/json.h"
 #include "server/passwords.h"
 #include "store/metadata.h"
 
@@ -15,7 +16,7 @@ enum {
 };
 
 _Static_assert(BYTES_OF_AN_ESCAPE *(SL_LOGIN_NAME_BYTES_MAX + SL_FULL_NAME_BYTES_MAX +
-                                    SL_USER_GROUPS_MAX * (SL_GROUP_NAME_BYTES_MAX + 1)) +
+                                    SL_USER_GROUPS_MAX * (SL_USER_GROUP_BYTES_MAX + 1)) +
                        SL_PASSWORD_HASH_BYTES + BYTES_AROUND <
                    SL_USER_RECORD_BYTES_MAX,
                "the largest user fits");
@@ -96,7 +97,7 @@ sl_err sl_user_check_groups(const sl_str *groups, size_t group_count, sl_text *p
     if (group_count > SL_USER_GROUPS_MAX)
         return refuse(problem, "The user has more than 64 groups.");
     for (size_t i = 0; i < group_count; i++) {
-        if (groups[i].bytes == 0 || groups[i].bytes > SL_GROUP_NAME_BYTES_MAX)
+        if (groups[i].bytes == 0 || groups[i].bytes > SL_USER_GROUP_BYTES_MAX)
             return refuse(problem, "The name of a group is empty or longer than 64 bytes.");
         if (!is_printable(groups[i]))
             return refuse(problem,
@@ -118,29 +119,12 @@ sl_err sl_user_check_password(sl_str password, sl_text *problem)
 
 /* --- writing --- */
 
-/* cJSON wants texts that end with a zero; the arena's do. */
-static cJSON *text_item(sl_str text, sl_arena *arena)
-{
-    const char *const copy = sl_arena_copy_str(arena, text);
-
-    return copy == NULL ? NULL : cJSON_CreateString(copy);
-}
-
-/* Takes the item; false when there is none, for want of memory. */
-static bool add(cJSON *object, const char *name, cJSON *item)
-{
-    if (item != NULL && cJSON_AddItemToObject(object, name, item))
-        return true;
-    cJSON_Delete(item);
-    return false;
-}
-
 static cJSON *group_items(const sl_user_record *record, sl_arena *arena)
 {
     cJSON *const array = cJSON_CreateArray();
 
     for (size_t i = 0; array != NULL && i < record->group_count; i++) {
-        cJSON *const item = text_item(record->groups[i], arena);
+        cJSON *const item = sl_json_text(record->groups[i], arena);
 
         if (item == NULL || !cJSON_AddItemToArray(array, item)) {
             cJSON_Delete(item);
@@ -153,11 +137,11 @@ static cJSON *group_items(const sl_user_record *record, sl_arena *arena)
 
 static bool fill(cJSON *object, const sl_user_record *record, sl_arena *arena)
 {
-    return add(object, "loginName", text_item(record->login_name, arena)) &&
-           add(object, "fullName", text_item(record->full_name, arena)) &&
-           add(object, "groups", group_items(record, arena)) &&
-           add(object, "hash", text_item(record->hash, arena)) &&
-           add(object, "disabled", cJSON_CreateBool(record->disabled));
+    return sl_json_add(object, "loginName", sl_json_text(record->login_name, arena)) &&
+           sl_json_add(object, "fullName", sl_json_text(record->full_name, arena)) &&
+           sl_json_add(object, "groups", group_items(record, arena)) &&
+           sl_json_add(object, "hash", sl_json_text(record->hash, arena)) &&
+           sl_json_add(object, "disabled", cJSON_CreateBool(record->disabled));
 }
 
 sl_err sl_user_record_encode(const sl_user_record *record, sl_arena *arena, sl_str *ret_json)

@@ -28,7 +28,7 @@
 #define SL_GROUP_OPERATORS "$ops"
 
 enum {
-    SL_GROUP_NAME_BYTES_MAX = 64,
+    SL_USER_GROUP_BYTES_MAX = 64,
     SL_USER_RECORD_BYTES_MAX = 64 * 1024, /* of the JSON, with every character escaped */
 };
 

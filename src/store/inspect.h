@@ -65,6 +65,7 @@ typedef enum sl_journal_kind { /* as docs/JOURNAL.md numbers them */
     SL_JOURNAL_GROUP = 6,
     SL_JOURNAL_GROUP_STATE = 7,
     SL_JOURNAL_GROUPS_FROM = 8,
+    SL_JOURNAL_GROUP_UPDATE = 9,
     SL_JOURNAL_KIND_COUNT_
 } sl_journal_kind;
 
@@ -78,8 +79,8 @@ typedef struct sl_journal_record {
     uint32_t bytes;         /* with its header */
     bool malformed;         /* its checksum is right, but it does not add up: nothing below is set */
     sl_event event;         /* EVENT */
-    uint64_t group;         /* the four GROUP_ kinds */
-    sl_str definition;      /* GROUP_CREATE, the first part of a GROUP_STATE */
+    uint64_t group;         /* the five kinds of one group */
+    sl_str definition;      /* GROUP_CREATE, GROUP_UPDATE, the first part of a GROUP_STATE */
     sl_effect effect;       /* GROUP */
     bool is_first, is_last; /* parts of a GROUP_STATE */
     sl_str state;           /* GROUP_STATE: records, see sl_journal_state_next() */

@@ -75,11 +75,11 @@ static sl_err check_remove(const sl_op *op)
     return check_stream(op->remove.stream);
 }
 
-static sl_err check_create(const sl_op *op)
+static sl_err check_definition(uint64_t group, sl_str definition)
 {
-    if (op->group_create.group == 0)
+    if (group == 0)
         return SL_ERR_INVALID;
-    return op->group_create.definition.bytes > SL_GROUP_DEFINITION_BYTES_MAX ? SL_ERR_TOO_LARGE : SL_OK;
+    return definition.bytes > SL_GROUP_DEFINITION_BYTES_MAX ? SL_ERR_TOO_LARGE : SL_OK;
 }
 
 static sl_err check_op(const sl_op *op)
@@ -88,7 +88,8 @@ static sl_err check_op(const sl_op *op)
     case SL_OP_APPEND: return check_append(op);
     case SL_OP_DELETE:
     case SL_OP_TOMBSTONE: return check_remove(op);
-    case SL_OP_GROUP_CREATE: return check_create(op);
+    case SL_OP_GROUP_CREATE: return check_definition(op->group_create.group, op->group_create.definition);
+    case SL_OP_GROUP_UPDATE: return check_definition(op->group_update.group, op->group_update.definition);
     case SL_OP_GROUP_DELETE: return op->group_delete.group == 0 ? SL_ERR_INVALID : SL_OK;
     case SL_OP_GROUP_RECORD:
         return op->group_record.group != 0 && sl_effect_is_record(op->group_record.record->kind)
@@ -100,7 +101,8 @@ static sl_err check_op(const sl_op *op)
 
 static bool is_group_op(const sl_op *op)
 {
-    return op->kind == SL_OP_GROUP_CREATE || op->kind == SL_OP_GROUP_DELETE || op->kind == SL_OP_GROUP_RECORD;
+    return op->kind == SL_OP_GROUP_CREATE || op->kind == SL_OP_GROUP_DELETE ||
+           op->kind == SL_OP_GROUP_RECORD || op->kind == SL_OP_GROUP_UPDATE;
 }
 
 sl_err sl_batch_check(const sl_batch *batch)
@@ -138,6 +140,7 @@ static uint64_t op_bytes(const sl_op *op)
     case SL_OP_DELETE:
     case SL_OP_TOMBSTONE: return op->remove.stream.bytes;
     case SL_OP_GROUP_CREATE: return op->group_create.definition.bytes;
+    case SL_OP_GROUP_UPDATE: return op->group_update.definition.bytes;
     case SL_OP_GROUP_DELETE:
     case SL_OP_GROUP_RECORD: return 0;
     }

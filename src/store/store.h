@@ -72,6 +72,7 @@ typedef enum sl_op_kind {
     SL_OP_GROUP_CREATE, /* a group exists, described by `definition` */
     SL_OP_GROUP_DELETE, /* and does not any more: its records are forgotten */
     SL_OP_GROUP_RECORD, /* something that core/group.h emitted for it */
+    SL_OP_GROUP_UPDATE, /* an existing group has another `definition` from now on; its records stay */
 } sl_op_kind;
 
 /* Memory stays the caller's; nothing is kept after sl_store_submit() has returned. */
@@ -101,6 +102,10 @@ typedef struct sl_op {
             uint64_t group;
             const sl_effect *record;
         } group_record;
+        struct {
+            uint64_t group;
+            sl_str definition;
+        } group_update;
     };
 } sl_op;
 
@@ -249,8 +254,8 @@ typedef struct sl_loader {
     sl_err (*record)(void *ctx, uint64_t group, const sl_effect *record); /* in order, after its group */
 } sl_loader;
 
-/* Once, after open: every group that exists, with all that is needed to load it; groups may come mixed. Gives the first
- * error of a callback, or SL_ERR_CORRUPT, SL_ERR_IO. */
+/* Once, after open: every group that exists, with its newest definition and all that is needed to load it; groups may come
+ * mixed. Gives the first error of a callback, or SL_ERR_CORRUPT, SL_ERR_IO. */
 sl_err sl_store_load(sl_store *store, const sl_loader *loader);
 
 /* Lets the store ask a group for its state (sl_group_snapshot), so that older records can be forgotten. Called from

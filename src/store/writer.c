@@ -374,7 +374,8 @@ static sl_err carry_out(job *j, const sl_op *op, uint64_t hash, sl_op_result *re
     case SL_OP_TOMBSTONE: return tombstone(j, op, result);
     case SL_OP_GROUP_CREATE:
     case SL_OP_GROUP_DELETE:
-    case SL_OP_GROUP_RECORD: return group(j, op, result);
+    case SL_OP_GROUP_RECORD:
+    case SL_OP_GROUP_UPDATE: return group(j, op, result);
     }
     return SL_ERR_INVALID;
 }

@@ -405,9 +405,12 @@ size_t sl_connection_output_bytes(const sl_connection *connection)
     return connection->output_bytes;
 }
 
+/* A consumer that was sent thousands of messages works for long and hears nothing: the memory they went through is not kept for it. */
+#define SPARES_NS UINT64_C(1000000000)
+
 /* The times that belong to the connection itself; UINT64_MAX for what does not wait. */
 typedef struct due_times {
-    uint64_t handshake, headers, keepalive, idle, shutdown;
+    uint64_t handshake, headers, keepalive, idle, shutdown, spares;
 } due_times;
 
 static uint64_t due(bool waits, uint64_t since_ns, uint64_t timeout_ns)
@@ -419,12 +422,14 @@ static due_times due_times_of(const sl_connection *connection)
 {
     const sl_wire_limits *limits = &connection->limits;
     const bool notice_out = connection->shutting_down && !connection->goaway_sent;
+    const bool keeps_spares = connection->spares_ns > 0 && connection->spares.bytes > SL_SPARE_BYTES_QUIET;
     due_times times = {
         .handshake = due(!connection->handshake_done, connection->started_ns, limits->handshake_timeout_ns),
         .headers = due(connection->headers_open, connection->headers_since_ns, limits->headers_timeout_ns),
         .keepalive = due(!connection->ping_out, connection->received_ns, limits->keepalive_interval_ns),
         .idle = due(connection->call_count == 0, connection->idle_since_ns, limits->idle_timeout_ns),
         .shutdown = due(notice_out, connection->shutdown_ns, limits->shutdown_notice_ns),
+        .spares = due(keeps_spares, connection->spares_ns, SPARES_NS),
     };
 
     if (connection->ping_out)
@@ -443,7 +448,7 @@ uint64_t sl_connection_due_ns(const sl_connection *connection)
         return connection->now_ns;
     return sl_min_u64(
         sl_min_u64(sl_min_u64(times.handshake, times.headers), sl_min_u64(times.keepalive, times.idle)),
-        sl_min_u64(times.shutdown, calls_ns));
+        sl_min_u64(sl_min_u64(times.shutdown, times.spares), calls_ns));
 }
 
 static void keepalive_due(sl_connection *connection)
@@ -471,6 +476,10 @@ static void tick_connection(sl_connection *connection)
         sl_engine_doom(connection, SL_END_IDLE);
     else if (times.keepalive <= now_ns)
         keepalive_due(connection);
+    if (times.spares <= now_ns) {
+        sl_spares_clear(&connection->spares);
+        connection->spares_ns = 0;
+    }
     if (times.shutdown <= now_ns && !sl_engine_is_over(connection))
         sl_engine_final_goaway(connection);
 }

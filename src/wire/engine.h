@@ -143,7 +143,9 @@ struct sl_connection {
     /* Outgoing. */
     size_t output_bytes;
     sl_spares spares;
-    sl_buf nva; /* the header rows of one frame, while it is submitted */
+    uint64_t
+        spares_ns; /* when the output of a call went out to its end last; 0: since then they were cleared */
+    sl_buf nva;    /* the header rows of one frame, while it is submitted */
     struct {
         uint8_t *data;
         size_t capacity, used;

@@ -30,7 +30,9 @@ void sl_sized_clear(sl_sized *sized);
 
 enum {
     SL_SPARE_COUNT_MAX = 16,
-    SL_SPARE_BYTES_MAX = 4 << 20 /* of one connection, until it is idle */
+    SL_SPARE_BYTES_MAX = 4 << 20, /* of one connection, until it is idle */
+    SL_SPARE_BYTES_QUIET =
+        64 * 1024 /* the same, of one that has sent nothing for a second: more is given back */
 };
 
 typedef struct sl_spares {

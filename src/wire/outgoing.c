@@ -221,7 +221,9 @@ int sl_engine_send_data(nghttp2_session *session, nghttp2_frame *frame, const ui
     connection->output_bytes -= bytes;
     call->progress_ns = connection->now_ns;
     sl_buf_consume(&call->outgoing, bytes);
-    if (call->outgoing.bytes == 0)
+    if (call->outgoing.bytes == 0) {
         sl_spares_collect(&connection->spares, &call->outgoing);
+        connection->spares_ns = connection->now_ns;
+    }
     return 0;
 }

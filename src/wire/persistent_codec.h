@@ -117,4 +117,24 @@ void sl_persistent_response_encode(const sl_persistent_response *response, uint8
 size_t sl_persistent_event_size(const sl_wire_read_event *event);
 void sl_persistent_event_encode(const sl_wire_read_event *event, uint8_t *message, size_t message_bytes);
 
+/* --- an event that is delivered more than once ---
+ *
+ * The body is what is the same each time: the event, its link and its position. It is encoded once and kept; a delivery is a
+ * copy of it with a few bytes in front and behind, and gives the same message as sl_persistent_event_encode() with a
+ * retry count. The form of its ids is that of the event it was made from; decoding gives views into it. */
+
+size_t sl_persistent_body_size(const sl_wire_read_event *event);
+void sl_persistent_body_encode(const sl_wire_read_event *event, uint8_t *body, size_t body_bytes);
+sl_err sl_persistent_body_decode(sl_str body, sl_wire_read_event *ret_event);
+
+typedef struct sl_persistent_delivery {
+    int32_t retry_count;
+    uint64_t lease_token; /* 0: not written, and so with lease_ms */
+    int32_t lease_ms;
+} sl_persistent_delivery;
+
+size_t sl_persistent_delivery_size(sl_str body, const sl_persistent_delivery *delivery);
+void sl_persistent_delivery_encode(sl_str body, const sl_persistent_delivery *delivery, uint8_t *message,
+                                   size_t message_bytes);
+
 #endif

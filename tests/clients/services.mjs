@@ -21,6 +21,10 @@ const NEEDED_METHODS = [
         "event_store.client.users.users",
         "create update delete disable enable details changepassword resetpassword",
     ],
+    [
+        "event_store.client.persistent_subscriptions.persistentsubscriptions",
+        "create update delete read getinfo replayparked truncateparked list restartsubsystem",
+    ],
     ["event_store.client.monitoring.monitoring", "stats"],
     ["kurrentdb.protocol.v2.streams.streamsservice", "appendsession appendrecords"],
 ];

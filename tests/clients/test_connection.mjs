@@ -268,36 +268,6 @@ check("projections are refused with a sentence", async (it) => {
     assert.equal((await it.append(newStream(), it.numbered(1))).success, true);
 });
 
-check("persistent subscriptions are refused with a sentence", async (it) => {
-    const { client, sdk } = it;
-    const settings = sdk.persistentSubscriptionToStreamSettingsFromDefaults();
-    const allSettings = sdk.persistentSubscriptionToAllSettingsFromDefaults();
-    const calls = {
-        create: () => client.createPersistentSubscriptionToStream("s", "g", settings),
-        createToAll: () => client.createPersistentSubscriptionToAll("g", allSettings),
-        update: () => client.updatePersistentSubscriptionToStream("s", "g", settings),
-        delete: () => client.deletePersistentSubscriptionToStream("s", "g"),
-        deleteToAll: () => client.deletePersistentSubscriptionToAll("g"),
-    };
-    for (const [name, call] of Object.entries(calls))
-        await refuses(name, call, [sdk.UnknownError, sdk.UnsupportedError]);
-    /* Where the features do not list these, the clients ask by HTTP/1.1 at the same port. */
-    const byHttp = {
-        info: () => client.getPersistentSubscriptionToStreamInfo("s", "g"),
-        list: () => client.listAllPersistentSubscriptions(),
-        replay: () => client.replayParkedMessagesToStream("s", "g"),
-        restart: () => client.restartPersistentSubscriptionSubsystem(),
-    };
-    for (const [name, call] of Object.entries(byHttp)) {
-        const error = await failure(within(call(), 15_000, `an answer to ${name}`), Error, name);
-        assert.ok(!/in vain/.test(error.message), error.message);
-    }
-    const subscription = watch(client.subscribeToPersistentSubscriptionToStream("s", "g"));
-    const error = await subscription.untilError();
-    assert.ok(error.message.length > 20, error.message);
-    assert.equal((await it.append(newStream(), it.numbered(1))).success, true);
-});
-
 newer("a call that is not offered does not tear the connection down", async (it) => {
     const stream = await it.fill(1);
     const subscription = watch(it.client.subscribeToStream(stream));

@@ -228,6 +228,11 @@ sl_op create_op(uint64_t group, const char *definition)
     return (sl_op){ .kind = SL_OP_GROUP_CREATE, .group_create = { group, sl_str_from(definition) } };
 }
 
+sl_op update_op(uint64_t group, const char *definition)
+{
+    return (sl_op){ .kind = SL_OP_GROUP_UPDATE, .group_update = { group, sl_str_from(definition) } };
+}
+
 sl_op drop_op(uint64_t group)
 {
     return (sl_op){ .kind = SL_OP_GROUP_DELETE, .group_delete = { group } };

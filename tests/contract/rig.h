@@ -73,6 +73,7 @@ sl_op append_op(const char *stream, sl_expected expected, const sl_event_in *eve
 sl_op delete_op(const char *stream, sl_expected expected);
 sl_op tombstone_op(const char *stream, sl_expected expected);
 sl_op create_op(uint64_t group, const char *definition);
+sl_op update_op(uint64_t group, const char *definition);
 sl_op drop_op(uint64_t group);
 sl_op record_op(uint64_t group, const sl_effect *record);
 

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum {
     LOADED_MAX = 8192
@@ -82,6 +83,13 @@ static sl_err record(rig *r, uint64_t group, uint64_t number)
 static sl_err create(rig *r, uint64_t group, const char *definition)
 {
     const sl_op op = create_op(group, definition);
+
+    return commit(r, &op, 1).err;
+}
+
+static sl_err update(rig *r, uint64_t group, const char *definition)
+{
+    const sl_op op = update_op(group, definition);
 
     return commit(r, &op, 1).err;
 }
@@ -183,6 +191,174 @@ TEST(a_refused_batch_brings_back_a_group_that_it_deleted)
     EXPECT_EQ(got.record_count, 1);
     rig_close(&r);
 }
+
+/* --- other definitions --- */
+
+/* Group 1 is there with this definition and records from 1 to record_count, and no other group is. */
+static void expect_group(const char *definition, uint32_t record_count)
+{
+    EXPECT_EQ(got.group_count, 1);
+    EXPECT_EQ(got.groups[0], 1);
+    EXPECT_STR(got.definitions[0], definition);
+    EXPECT_EQ(got.record_count, record_count);
+    for (uint32_t i = 0; i < record_count; i++)
+        EXPECT_EQ(got.records[i].epoch, i + 1);
+}
+
+TEST(an_update_replaces_the_definition_and_nothing_else)
+{
+    static const char *const definitions[] = { "longer than before", "", "", "short", "g" };
+    rig r = rig_open();
+    uint64_t number = 0;
+
+    EXPECT_OK(create(&r, 1, "g"));
+    for (uint32_t i = 0; i < SL_COUNT_OF(definitions); i++) {
+        EXPECT_OK(record(&r, 1, ++number));
+        EXPECT_OK(update(&r, 1, definitions[i]));
+        EXPECT_OK(record(&r, 1, ++number));
+        for (int twice = 0; twice < 2; twice++) {
+            reload(&r);
+            expect_group(definitions[i], (uint32_t)number);
+        }
+    }
+    for (int i = 0; i < 20; i++)
+        EXPECT_OK(update(&r, 1, i % 2 == 0 ? "even" : "odd"));
+    reload(&r);
+    expect_group("odd", (uint32_t)number);
+    rig_close(&r);
+}
+
+TEST(an_update_needs_its_group)
+{
+    rig r = rig_open();
+    const sl_op early[] = { update_op(1, "h"), create_op(1, "g") };
+    const sl_op late[] = { drop_op(1), update_op(1, "h") };
+    answer a;
+
+    EXPECT_ERR(update(&r, 1, "h"), SL_ERR_NOT_FOUND);
+    a = commit(&r, early, 2);
+    EXPECT_ERR(a.err, SL_ERR_NOT_FOUND);
+    EXPECT_EQ(a.failed_op, 0);
+    EXPECT_OK(create(&r, 1, "g"));
+    a = commit(&r, late, 2);
+    EXPECT_ERR(a.err, SL_ERR_NOT_FOUND);
+    EXPECT_EQ(a.failed_op, 1);
+    EXPECT_OK(update(&r, 1, "h"));
+    EXPECT_OK(drop(&r, 1));
+    EXPECT_ERR(update(&r, 1, "i"), SL_ERR_NOT_FOUND);
+    reload(&r);
+    EXPECT_EQ(got.group_count, 0);
+    EXPECT_ERR(update(&r, 1, "i"), SL_ERR_NOT_FOUND);
+    EXPECT_OK(create(&r, 1, "new"));
+    EXPECT_OK(record(&r, 1, 1));
+    reload(&r);
+    expect_group("new", 1);
+    rig_close(&r);
+}
+
+TEST(an_update_concerns_its_own_group_alone)
+{
+    rig r = rig_open();
+
+    for (uint64_t group = 1; group <= 3; group++)
+        EXPECT_OK(create(&r, group, "g"));
+    EXPECT_OK(update(&r, 2, "h"));
+    reload(&r);
+    EXPECT_EQ(got.group_count, 3);
+    for (uint32_t i = 0; i < 3; i++)
+        EXPECT_STR(got.definitions[i], got.groups[i] == 2 ? "h" : "g");
+    rig_close(&r);
+}
+
+TEST(ops_of_one_batch_see_each_others_definitions)
+{
+    rig r = rig_open();
+    const sl_effect one = epoch(1), two = epoch(2);
+    const sl_op ops[] = { create_op(1, "a"),  update_op(1, "b"), drop_op(1),           create_op(1, "c"),
+                          record_op(1, &one), update_op(1, "d"), update_op(1, "last"), record_op(1, &two) };
+
+    EXPECT_OK(commit(&r, ops, SL_COUNT_OF(ops)).err);
+    reload(&r);
+    expect_group("last", 2);
+    rig_close(&r);
+}
+
+TEST(a_refused_batch_brings_back_the_definition_before_it)
+{
+    rig r = rig_open();
+    const sl_effect two = epoch(2);
+    const sl_op good[] = { update_op(1, "a"), record_op(1, &two), update_op(1, ""),  drop_op(1),
+                           create_op(1, "b"), update_op(1, "c"),  create_op(2, "d"), update_op(2, "e") };
+
+    EXPECT_OK(create(&r, 1, "g"));
+    EXPECT_OK(update(&r, 1, "right"));
+    EXPECT_OK(record(&r, 1, 1));
+    for (uint32_t count = 1; count <= SL_COUNT_OF(good); count++) {
+        sl_op ops[SL_COUNT_OF(good) + 1];
+
+        memcpy(ops, good, count * sizeof *ops);
+        ops[count] = update_op(3, "of no group");
+        EXPECT_ERR(commit(&r, ops, count + 1).err, SL_ERR_NOT_FOUND);
+        reload(&r);
+        expect_group("right", 1);
+    }
+    rig_close(&r);
+}
+
+static void tell_one(void *ctx, uint64_t group, sl_sink sink)
+{
+    const sl_effect state = epoch(1);
+
+    (void)ctx;
+    (void)group;
+    sink.emit(sink.ctx, &state);
+}
+
+/* What was refused is not in a state either, which may be all that is read again of a group. */
+TEST(a_state_has_nothing_of_a_refused_update)
+{
+    rig r = rig_open();
+    const sl_op ops[] = { update_op(1, "refused"), update_op(1, ""), update_op(3, "of no group") };
+
+    EXPECT_OK(create(&r, 1, "g"));
+    EXPECT_OK(update(&r, 1, "right"));
+    EXPECT_OK(record(&r, 1, 1));
+    EXPECT_ERR(commit(&r, ops, 3).err, SL_ERR_NOT_FOUND);
+    sl_store_on_snapshot(r.store, tell_one, NULL);
+    fill_segment(&r);
+    reload(&r);
+    expect_group("right", 1);
+    rig_close(&r);
+}
+
+/* Only written: a kill leaves the new definition, a power cut the old one. */
+TEST(a_crash_leaves_the_old_definition_or_the_new_one)
+{
+    rig r = rig_open();
+    const sl_op ops[] = { update_op(1, "between"), update_op(1, "new") };
+    answer a;
+
+    EXPECT_OK(create(&r, 1, "old"));
+    EXPECT_OK(record(&r, 1, 1));
+    EXPECT_OK(submit(&r, ops, 2, SL_DURABLE_WRITTEN, &a));
+    sl_store_turn(r.store);
+    wait_for(&r, 3);
+    EXPECT_OK(a.err);
+    reload(&r);
+    expect_group("new", 1);
+    EXPECT_OK(update(&r, 1, "synced"));
+    EXPECT_OK(submit(&r, ops, 2, SL_DURABLE_WRITTEN, &a));
+    sl_store_turn(r.store);
+    wait_for(&r, 5);
+    EXPECT_OK(a.err);
+    if (rig_restart(&r, SL_RESTART_POWER_CUT)) {
+        load(&r);
+        expect_group("synced", 1);
+    }
+    rig_close(&r);
+}
+
+/* --- leases --- */
 
 TEST(a_lease_survives_the_death_of_the_process)
 {
@@ -341,6 +517,53 @@ TEST(a_snapshot_that_was_not_synced_costs_nothing_in_a_power_cut)
     if (rig_restart(&r, SL_RESTART_POWER_CUT)) {
         load(&r);
         EXPECT(counted() >= 2000 && counted() <= c.value);
+    }
+    rig_close(&r);
+}
+
+/* A state is of the definition that held when it was written; what came later counts. */
+TEST(a_snapshot_keeps_the_newest_definition)
+{
+    rig r = rig_open();
+    counter c = { 0 };
+    char definition[32];
+
+    EXPECT_OK(create(&r, 1, "g"));
+    for (int i = 0; i < 8; i++) {
+        sl_store_on_snapshot(r.store, tell_state, &c);
+        snprintf(definition, sizeof definition, "before %d", i);
+        EXPECT_OK(update(&r, 1, definition));
+        count_up(&r, &c, 7, SL_DURABLE_SYNC);
+        if (i % 2 == 1) {
+            snprintf(definition, sizeof definition, "after %d", i);
+            EXPECT_OK(update(&r, 1, definition));
+        }
+        reload(&r);
+        EXPECT_STR(got.definitions[0], definition);
+        EXPECT_EQ(counted(), c.value);
+    }
+    EXPECT(c.asked > 0 && got.record_count < 8 * 7 * 500);
+    rig_close(&r);
+}
+
+/* A state that no power cut has spared takes nothing along: neither records nor definitions. */
+TEST(a_snapshot_that_was_not_synced_leaves_the_definition_before_it)
+{
+    rig r = rig_open();
+    counter c = { 0 };
+    const sl_op op = update_op(1, "lost");
+    answer a;
+
+    EXPECT_OK(create(&r, 1, "g"));
+    count_up(&r, &c, 1, SL_DURABLE_SYNC);
+    EXPECT_OK(update(&r, 1, "kept"));
+    sl_store_on_snapshot(r.store, tell_state, &c);
+    EXPECT_OK(submit(&r, &op, 1, SL_DURABLE_WRITTEN, &a));
+    count_up(&r, &c, 6, SL_DURABLE_WRITTEN);
+    EXPECT(c.asked > 0);
+    if (rig_restart(&r, SL_RESTART_POWER_CUT)) {
+        load(&r);
+        expect_group("kept", 500);
     }
     rig_close(&r);
 }

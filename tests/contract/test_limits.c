@@ -150,6 +150,41 @@ TEST(other_ops_are_checked)
     rig_close(&r);
 }
 
+/* The same limits for a definition that comes later. */
+TEST(updates_of_groups_are_checked)
+{
+    rig r = rig_open();
+    const sl_op create = create_op(3, "g"), update = update_op(3, "h");
+    sl_op large = update_op(3, long_text(SL_GROUP_DEFINITION_BYTES_MAX + 1));
+
+    EXPECT_OK(try_one(&r, create));
+    EXPECT_ERR(try_one(&r, update_op(0, "h")), SL_ERR_INVALID);
+    EXPECT_OK(try(&r, &update, 1, SL_DURABLE_WRITTEN));
+    EXPECT_OK(try_one(&r, update));
+    EXPECT_ERR(try_one(&r, large), SL_ERR_TOO_LARGE);
+    large.group_update.definition.bytes--;
+    EXPECT_OK(try_one(&r, large));
+    rig_close(&r);
+}
+
+/* What definitions bring counts for a batch, as data of events does. */
+TEST(definitions_count_for_the_size_of_a_batch)
+{
+    enum {
+        MANY = SL_BATCH_BYTES_MAX / SL_GROUP_DEFINITION_BYTES_MAX
+    };
+    static sl_op ops[MANY];
+    rig r = rig_open_large();
+    const char *const text = long_text(SL_GROUP_DEFINITION_BYTES_MAX);
+
+    ops[0] = create_op(1, "g");
+    for (int i = 1; i < MANY; i++)
+        ops[i] = update_op(1, text);
+    EXPECT_ERR(try(&r, ops, MANY, SL_DURABLE_SYNC), SL_ERR_TOO_LARGE);
+    EXPECT_OK(try(&r, ops, MANY - 1, SL_DURABLE_SYNC));
+    rig_close(&r);
+}
+
 TEST(an_event_may_be_as_large_as_the_limit_and_no_larger)
 {
     rig r = rig_open_large();

@@ -88,6 +88,8 @@ static model_op draw_group_op(draw *from, const model *m)
         op.kind = SL_OP_GROUP_CREATE;
     else if (dice_one_in(&from->d, 60))
         op.kind = dice_one_in(&from->d, 4) ? SL_OP_GROUP_CREATE : SL_OP_GROUP_DELETE;
+    else if (dice_one_in(&from->d, 10))
+        op.kind = SL_OP_GROUP_UPDATE;
     return op;
 }
 
@@ -138,6 +140,9 @@ static sl_op group_for(drawn *b, uint32_t index)
     if (op->kind == SL_OP_GROUP_CREATE) {
         store_op.group_create.group = group;
         store_op.group_create.definition = text_definition(op->ids[0], b->definitions[index]);
+    } else if (op->kind == SL_OP_GROUP_UPDATE) {
+        store_op.group_update.group = group;
+        store_op.group_update.definition = text_definition(op->ids[0], b->definitions[index]);
     } else if (op->kind == SL_OP_GROUP_DELETE) {
         store_op.group_delete.group = group;
     } else {

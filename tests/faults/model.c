@@ -254,6 +254,10 @@ static model_result do_group(model *m, const model_op *op)
         model_group_add(group, &record);
         return (model_result){ .err = SL_OK };
     }
+    if (op->kind == SL_OP_GROUP_UPDATE) {
+        group->definition = op->ids[0];
+        return (model_result){ .err = SL_OK };
+    }
     memset(group, 0, sizeof *group);
     group->exists = op->kind == SL_OP_GROUP_CREATE;
     group->definition = group->exists ? op->ids[0] : 0;
@@ -277,7 +281,8 @@ model_result model_do(model *m, const model_op *op)
     case SL_OP_TOMBSTONE: return do_events(m, op);
     case SL_OP_GROUP_CREATE:
     case SL_OP_GROUP_DELETE:
-    case SL_OP_GROUP_RECORD: return do_group(m, op);
+    case SL_OP_GROUP_RECORD:
+    case SL_OP_GROUP_UPDATE: return do_group(m, op);
     }
     abort();
 }

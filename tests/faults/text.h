@@ -31,7 +31,7 @@ uint64_t text_created_ns(uint64_t number);
 /* "stream-7-xxxx" and "$$stream-7-xxxx"; good for ever. */
 sl_str text_stream(int stream, bool is_metadata);
 
-/* What a group is created with. */
+/* What a group is created or updated with. */
 sl_str text_definition(uint64_t number, char memory[TEXT_DEFINITION_BYTES_MAX]);
 
 /* A record of a group, of one of several kinds. */

@@ -4,6 +4,7 @@
  * a zero byte and every list as long as it says. A read request is written again and means the same. */
 #include "base/utf8.h"
 #include "wire/multi_append.h"
+#include "wire/persistent_client.h"
 #include "wire/persistent_control.h"
 #include "wire/server_control.h"
 #include "wire/streams_control.h"
@@ -89,6 +90,20 @@ static void try_group_names(sl_str message, sl_arena *arena)
     (void)sl_wire_group_list_request_decode(message, arena, &list, NULL);
 }
 
+/* What a server could answer to a client of groups. */
+static void try_group_answers(sl_str message, sl_arena *arena)
+{
+    sl_wire_group_info info;
+    sl_wire_group_infos infos;
+
+    if (sl_wire_group_info_decode(message, arena, &info, NULL) == SL_OK)
+        expect_text(info.group);
+    if (sl_wire_group_list_decode(message, arena, &infos, NULL) == SL_OK) {
+        for (size_t i = 0; i < infos.count; i++)
+            expect_text(infos.list[i].status);
+    }
+}
+
 static void try_server(sl_str message, sl_arena *arena)
 {
     sl_supported_methods methods;
@@ -156,7 +171,8 @@ static void try_multi(sl_str message, sl_arena *arena)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t data_bytes)
 {
     static void (*const tries[])(sl_str message, sl_arena * arena) = {
-        try_read, try_delete, try_groups, try_group_names, try_server, try_users, try_multi,
+        try_read,   try_delete, try_groups, try_group_names,
+        try_server, try_users,  try_multi,  try_group_answers,
     };
     sl_arena arena;
 

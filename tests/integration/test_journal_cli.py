@@ -262,6 +262,16 @@ class Dump(Folders):
         self.assertEqual(states[0]["definition"], '{"group": 1}')
         self.assertIn("record=CHECKPOINT", sluice("journal", "dump", self.folder, "--data").stdout)
 
+    def test_updates_of_groups_are_shown_with_their_definitions(self):
+        fill(self.folder, events=100, groups=2, updates=3)
+        updates = [record for record in records(self.folder) if record["kind"] == "group update"]
+        self.assertEqual([(record["group"], record["definition"]) for record in updates],
+                         [(group, f'{{"group": {group}, "update": {update}}}') for update in (1, 2, 3) for group in (1, 2)])
+        self.assertRegex(sluice("journal", "dump", self.folder).stdout, r"(?m)^\d+ group update group=1 definition=")
+        stats = json.loads(sluice("journal", "stats", self.folder, "--json").stdout)
+        self.assertEqual((stats["records"]["group update"]["count"], stats["groups"]), (6, 2))
+        self.assertEqual(sluice("journal", "verify", self.folder).returncode, 0)
+
     def test_ranges(self):
         fill(self.folder, events=3000, streams=10)
         self.assertEqual([record["position"] for record in records(self.folder, "--from", 2000, "--count", 3)],

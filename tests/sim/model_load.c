@@ -37,6 +37,10 @@ void model_forget(model *m)
 
 static void replay_join(model *m, const sl_effect *e)
 {
+    if (model_consumer_of(m, e->join.consumer) != NULL) { /* the promise to say what it starts */
+        model_session_sends_started(m, e->join.session);
+        return;
+    }
     assert(m->consumer_count < MODEL_CONSUMERS_MAX);
     const model_consumer consumer = { .id = e->join.consumer,
                                       .session = e->join.session,

@@ -131,6 +131,8 @@ static bool same_effect(const model_next *want, const sl_effect *b)
         return a->drained.consumer == b->drained.consumer && a->drained.settled == b->drained.settled &&
                a->drained.released == b->drained.released && a->drained.lost == b->drained.lost;
     case SL_EFFECT_JOIN:
+        return a->join.consumer == b->join.consumer && model_same_id(a->join.session, b->join.session) &&
+               a->join.sends_started == b->join.sends_started;
     case SL_EFFECT_LEASE:
     case SL_EFFECT_CHECKPOINT:
     case SL_EFFECT_PASSED:

@@ -234,10 +234,25 @@ static void plan_update(model *m)
         model_rebuild(m);
 }
 
+/* Started without a claim: only the session is marked, and a second JOIN is the record of that. */
+static void plan_promise(model *m, const model_consumer *consumer)
+{
+    if (consumer->sends_started)
+        return;
+    add_exact(
+        m, (sl_effect){
+               .kind = SL_EFFECT_JOIN,
+               .join = { .consumer = consumer->id, .session = consumer->session, .sends_started = true } });
+    model_session_sends_started(m, consumer->session);
+}
+
 static void plan_claims(model *m)
 {
-    if (speaker(m) == NULL)
+    const model_consumer *consumer = speaker(m);
+    if (consumer == NULL)
         return;
+    if (m->call->kind == SIM_CALL_STARTED && m->call->claim_count == 0)
+        plan_promise(m, consumer);
     for (uint32_t i = 0; i < m->call->claim_count; i++)
         add_alone(m, (model_item){ .kind = ITEM_CLAIM, .claim = i });
 }

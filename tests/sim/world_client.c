@@ -221,7 +221,8 @@ void sim_client_work(sim_world *world, sim_client *client)
     sim_call call = { .kind = draw_word(world, client),
                       .now_ns = world->clock_ns,
                       .consumer = client->consumer };
-    uint32_t count = 1 + sim_pick(&world->rng, 4);
+    const bool promises = call.kind == SIM_CALL_STARTED && sim_chance(&world->rng, 15);
+    uint32_t count = promises ? 0 : 1 + sim_pick(&world->rng, 4);
     while (count-- > 0)
         add_claim(world, client, &call);
     if (call.kind == SIM_CALL_NACK)

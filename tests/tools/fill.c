@@ -11,6 +11,7 @@
  *     deletes=0        so many of the streams are soft-deleted at the end, and so many others
  *     tombstones=0     are tombstoned
  *     groups=0         groups with a record each for every commit; their states are written when the store asks
+ *     updates=0        so many times each group gets another definition at the end
  *     pause_us=0       between two commits
  *     acks=0           1: a line for each commit that is durable: how many events there are, and the position after it
  *     scavenge=0       1: asks for a scavenge after every hundredth commit
@@ -47,6 +48,7 @@ enum {
     DELETES,
     TOMBSTONES,
     GROUPS,
+    UPDATES,
     PAUSE_US,
     ACKS,
     SCAVENGE,
@@ -55,19 +57,11 @@ enum {
 };
 
 static setting settings[SETTING_COUNT] = {
-    [EVENTS] = { "events", 1000 },
-    [STREAMS] = { "streams", 10 },
-    [BYTES] = { "bytes", 100 },
-    [BATCH] = { "batch", 10 },
-    [SEGMENT] = { "segment", 262144 },
-    [MAX_COUNT] = { "max_count", 0 },
-    [DELETES] = { "deletes", 0 },
-    [TOMBSTONES] = { "tombstones", 0 },
-    [GROUPS] = { "groups", 0 },
-    [PAUSE_US] = { "pause_us", 0 },
-    [ACKS] = { "acks", 0 },
-    [SCAVENGE] = { "scavenge", 0 },
-    [CRASH] = { "crash", 0 },
+    [EVENTS] = { "events", 1000 },  [STREAMS] = { "streams", 10 },      [BYTES] = { "bytes", 100 },
+    [BATCH] = { "batch", 10 },      [SEGMENT] = { "segment", 262144 },  [MAX_COUNT] = { "max_count", 0 },
+    [DELETES] = { "deletes", 0 },   [TOMBSTONES] = { "tombstones", 0 }, [GROUPS] = { "groups", 0 },
+    [UPDATES] = { "updates", 0 },   [PAUSE_US] = { "pause_us", 0 },     [ACKS] = { "acks", 0 },
+    [SCAVENGE] = { "scavenge", 0 }, [CRASH] = { "crash", 0 },
 };
 
 static uint64_t value(int which)
@@ -246,6 +240,26 @@ static void create_groups(filling *f)
     }
 }
 
+static void update_group(filling *f, uint64_t group, uint64_t update)
+{
+    char definition[64];
+    const sl_op op = { .kind = SL_OP_GROUP_UPDATE,
+                       .group_update = {
+                           group,
+                           { definition, (size_t)snprintf(definition, sizeof definition,
+                                                          "{\"group\": %" PRIu64 ", \"update\": %" PRIu64 "}",
+                                                          group, update) } } };
+
+    commit(f, &op, 1);
+}
+
+static void update_groups(filling *f)
+{
+    for (uint64_t update = 1; update <= value(UPDATES); update++)
+        for (uint64_t group = 1; group <= value(GROUPS); group++)
+            update_group(f, group, update);
+}
+
 static void advance_groups(filling *f)
 {
     const sl_effect record = checkpoint(f->commits);
@@ -325,6 +339,7 @@ int main(int argc, char **argv)
         set_max_count(&f, i);
     create_groups(&f);
     append_all(&f);
+    update_groups(&f);
     for (uint64_t i = 0; i < value(DELETES); i++)
         remove_stream(&f, i, SL_OP_DELETE);
     for (uint64_t i = 0; i < value(TOMBSTONES); i++)

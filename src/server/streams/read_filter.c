@@ -8,6 +8,7 @@
 #include "server/streams/read_private.h"
 
 #include "server/reply.h"
+#include "server/streams/hidden.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,7 +19,7 @@ static bool ends_with(sl_str text, sl_str end)
 }
 
 /* Of groups on $all: a group would otherwise be given what it writes itself, for ever. */
-static bool is_hidden(sl_str stream)
+bool sl_all_hides(sl_str stream)
 {
     if (sl_str_starts_with(stream, SL_STR("$persistentsubscription-$all::")))
         return ends_with(stream, SL_STR("-checkpoint")) || ends_with(stream, SL_STR("-parked"));
@@ -27,7 +28,7 @@ static bool is_hidden(sl_str stream)
 
 sl_filter_verdict reading_filter_judge(const reading_plan *plan, const sl_event *event)
 {
-    if (event->stream.data[0] == '$' && is_hidden(event->stream))
+    if (event->stream.data[0] == '$' && sl_all_hides(event->stream))
         return SL_FILTER_NO;
     return plan->filter == NULL ? SL_FILTER_YES : sl_filter_judge(plan->filter, event->stream, event->type);
 }

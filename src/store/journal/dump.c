@@ -12,6 +12,7 @@ static_assert((int)SL_JOURNAL_OPEN == (int)SL_RECORD_OPEN, "the same numbers");
 static_assert((int)SL_JOURNAL_EVENT == (int)SL_RECORD_EVENT, "the same numbers");
 static_assert((int)SL_JOURNAL_GROUP == (int)SL_RECORD_GROUP, "the same numbers");
 static_assert((int)SL_JOURNAL_GROUPS_FROM == (int)SL_RECORD_GROUPS_FROM, "the same numbers");
+static_assert((int)SL_JOURNAL_GROUP_UPDATE == (int)SL_RECORD_GROUP_UPDATE, "the same numbers");
 
 const char *sl_journal_kind_name(unsigned kind)
 {
@@ -22,7 +23,8 @@ const char *sl_journal_kind_name(unsigned kind)
                                          [SL_JOURNAL_GROUP_DELETE] = "group delete",
                                          [SL_JOURNAL_GROUP] = "group record",
                                          [SL_JOURNAL_GROUP_STATE] = "group state",
-                                         [SL_JOURNAL_GROUPS_FROM] = "groups from" };
+                                         [SL_JOURNAL_GROUPS_FROM] = "groups from",
+                                         [SL_JOURNAL_GROUP_UPDATE] = "group update" };
     static_assert(SL_COUNT_OF(names) == SL_JOURNAL_KIND_COUNT_, "a name for each kind");
 
     return kind == 0 || kind >= SL_JOURNAL_KIND_COUNT_ ? "unknown" : names[kind];
@@ -81,7 +83,7 @@ static sl_err read_group(const sl_record_view *view, sl_journal_record *record)
         return err;
     if (view->kind == SL_RECORD_GROUP)
         return decode_all((const uint8_t *)rest.data, rest.bytes, &record->effect);
-    if (view->kind == SL_RECORD_GROUP_CREATE)
+    if (view->kind == SL_RECORD_GROUP_CREATE || view->kind == SL_RECORD_GROUP_UPDATE)
         record->definition = rest;
     else if (rest.bytes > 0)
         return SL_ERR_CORRUPT;
@@ -94,7 +96,8 @@ static sl_err read_payload(const sl_record_view *view, sl_journal_record *record
     case SL_RECORD_EVENT: return sl_event_get(view, &record->event);
     case SL_RECORD_GROUP:
     case SL_RECORD_GROUP_CREATE:
-    case SL_RECORD_GROUP_DELETE: return read_group(view, record);
+    case SL_RECORD_GROUP_DELETE:
+    case SL_RECORD_GROUP_UPDATE: return read_group(view, record);
     case SL_RECORD_GROUP_STATE: return read_state(view, record);
     case SL_RECORD_GROUPS_FROM:
         if (view->payload_bytes != sizeof(uint64_t))

@@ -60,6 +60,7 @@ typedef enum sl_record_kind {
     SL_RECORD_GROUP = 6,
     SL_RECORD_GROUP_STATE = 7, /* a part of a snapshot of one group */
     SL_RECORD_GROUPS_FROM = 8, /* records of groups before this segment are not needed any more */
+    SL_RECORD_GROUP_UPDATE = 9,
 } sl_record_kind;
 
 typedef struct sl_record_view {

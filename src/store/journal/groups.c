@@ -92,6 +92,21 @@ static sl_err reserve(journal_groups *groups)
     return SL_OK;
 }
 
+/* SL_OK or SL_ERR_NOMEM. The copy of nothing is NULL. */
+static sl_err copy_text(const journal_groups *groups, sl_str text, char **ret_copy)
+{
+    char *copy = NULL;
+
+    if (text.bytes > 0) {
+        copy = sl_alloc_take(groups->alloc, text.bytes);
+        if (copy == NULL)
+            return SL_ERR_NOMEM;
+        memcpy(copy, text.data, text.bytes);
+    }
+    *ret_copy = copy;
+    return SL_OK;
+}
+
 static journal_group *group_new(const journal_groups *groups, uint64_t number, sl_str definition)
 {
     journal_group *const group = sl_alloc_take(groups->alloc, sizeof *group);
@@ -101,14 +116,10 @@ static journal_group *group_new(const journal_groups *groups, uint64_t number, s
     *group = (journal_group){ .number = number, .definition_bytes = definition.bytes };
     sl_list_init(&group->in_all);
     sl_list_init(&group->in_due);
-    if (definition.bytes == 0)
-        return group;
-    group->definition = sl_alloc_take(groups->alloc, definition.bytes);
-    if (group->definition == NULL) {
+    if (copy_text(groups, definition, &group->definition) != SL_OK) {
         sl_alloc_give(groups->alloc, group, sizeof *group);
         return NULL;
     }
-    memcpy(group->definition, definition.data, definition.bytes);
     return group;
 }
 
@@ -146,7 +157,7 @@ static sl_err create(journal_groups *groups, uint64_t number, sl_str definition,
     group->state_end = start.position + 1;
     group->started_number = start.segment;
     insert(groups, group);
-    groups->undo[groups->undo_count++] = (journal_undo){ group, true };
+    groups->undo[groups->undo_count++] = (journal_undo){ .deed = JOURNAL_CREATED, .group = group };
     return SL_OK;
 }
 
@@ -159,7 +170,26 @@ static sl_err remove_group(journal_groups *groups, uint64_t number)
     if (reserve(groups) != SL_OK)
         return SL_ERR_NOMEM;
     take_out(groups, group);
-    groups->undo[groups->undo_count++] = (journal_undo){ group, false };
+    groups->undo[groups->undo_count++] = (journal_undo){ .deed = JOURNAL_DELETED, .group = group };
+    return SL_OK;
+}
+
+/* Does not count as a record: loading the group takes no longer because of it, so it is no reason to write a state. */
+static sl_err update(journal_groups *groups, uint64_t number, sl_str definition)
+{
+    journal_group *const group = find(groups, number);
+    char *copy;
+
+    if (group == NULL)
+        return SL_ERR_NOT_FOUND;
+    if (reserve(groups) != SL_OK || copy_text(groups, definition, &copy) != SL_OK)
+        return SL_ERR_NOMEM;
+    groups->undo[groups->undo_count++] = (journal_undo){ .deed = JOURNAL_UPDATED,
+                                                         .group = group,
+                                                         .definition = group->definition,
+                                                         .definition_bytes = group->definition_bytes };
+    group->definition = copy;
+    group->definition_bytes = definition.bytes;
     return SL_OK;
 }
 
@@ -183,30 +213,47 @@ sl_err journal_groups_take(journal_groups *groups, const sl_op *op, uint64_t pos
                       (group_start){ position, segment });
     if (op->kind == SL_OP_GROUP_DELETE)
         return remove_group(groups, op->group_delete.group);
+    if (op->kind == SL_OP_GROUP_UPDATE)
+        return update(groups, op->group_update.group, op->group_update.definition);
     assert(op->kind == SL_OP_GROUP_RECORD);
     return count_record(groups, op->group_record.group);
 }
 
 void journal_groups_keep(journal_groups *groups)
 {
-    for (size_t i = 0; i < groups->undo_count; i++)
-        if (!groups->undo[i].created)
-            group_free(groups, groups->undo[i].group);
+    for (size_t i = 0; i < groups->undo_count; i++) {
+        const journal_undo *const undo = &groups->undo[i];
+
+        if (undo->deed == JOURNAL_DELETED)
+            group_free(groups, undo->group);
+        else if (undo->deed == JOURNAL_UPDATED)
+            sl_alloc_give(groups->alloc, undo->definition, undo->definition_bytes);
+    }
     groups->undo_count = 0;
+}
+
+static void take_back(journal_groups *groups, const journal_undo *undo)
+{
+    journal_group *const group = undo->group;
+
+    switch (undo->deed) {
+    case JOURNAL_CREATED:
+        take_out(groups, group);
+        group_free(groups, group);
+        break;
+    case JOURNAL_DELETED: insert(groups, group); break;
+    case JOURNAL_UPDATED:
+        sl_alloc_give(groups->alloc, group->definition, group->definition_bytes);
+        group->definition = undo->definition;
+        group->definition_bytes = undo->definition_bytes;
+        break;
+    }
 }
 
 void journal_groups_rollback(journal_groups *groups)
 {
-    while (groups->undo_count > 0) {
-        const journal_undo undo = groups->undo[--groups->undo_count];
-
-        if (undo.created) {
-            take_out(groups, undo.group);
-            group_free(groups, undo.group);
-        } else {
-            insert(groups, undo.group);
-        }
-    }
+    while (groups->undo_count > 0)
+        take_back(groups, &groups->undo[--groups->undo_count]);
 }
 
 /* --- states --- */
@@ -291,6 +338,8 @@ sl_err journal_groups_replay(journal_groups *groups, const sl_record_view *recor
         err = create(groups, number, rest, (group_start){ record->position, segment });
     else if (record->kind == SL_RECORD_GROUP_DELETE)
         err = remove_group(groups, number);
+    else if (record->kind == SL_RECORD_GROUP_UPDATE)
+        err = update(groups, number, rest);
     else
         err = count_record(groups, number);
     journal_groups_keep(groups);

@@ -6,7 +6,11 @@
  * from there, which is normally the last segment.
  *
  *      group 1    create r r r r r | state state r r r r         the state is its start
- *      group 2       create r r    |   state r                   |: a new segment
+ *      group 2       create r r    |   state r update r          |: a new segment
+ *
+ * An update changes the definition and nothing else: a start before it stays one, and who loads the group gets the newest
+ * definition there. A state brings along the definition that holds when it is written, so updates before it are as
+ * superfluous as records.
  *
  * One thread. */
 #ifndef SL_STORE_JOURNAL_GROUPS_H
@@ -34,9 +38,17 @@ typedef struct journal_group {
     uint64_t started_number;                      /* number of the segment that `start` is in */
 } journal_group;
 
+typedef enum journal_deed {
+    JOURNAL_CREATED,
+    JOURNAL_DELETED,
+    JOURNAL_UPDATED,
+} journal_deed;
+
 typedef struct journal_undo { /* what the batch in the making has done */
+    journal_deed deed;
     journal_group *group;
-    bool created; /* else deleted */
+    char *definition; /* UPDATED: the one before */
+    size_t definition_bytes;
 } journal_undo;
 
 typedef struct journal_groups {
@@ -76,7 +88,8 @@ sl_err journal_groups_load(const journal_groups *groups, const sl_record_view *r
 
 static inline bool journal_is_group_record(uint8_t kind)
 {
-    return kind >= SL_RECORD_GROUP_CREATE && kind <= SL_RECORD_GROUP_STATE;
+    return (kind >= SL_RECORD_GROUP_CREATE && kind <= SL_RECORD_GROUP_STATE) ||
+           kind == SL_RECORD_GROUP_UPDATE;
 }
 
 #endif

@@ -144,6 +144,8 @@ static sl_err out_group(void *ctx, uint64_t position, const sl_op *op)
         return put_group(store, SL_RECORD_GROUP_CREATE, op->group_create.group, op->group_create.definition);
     if (op->kind == SL_OP_GROUP_DELETE)
         return put_group(store, SL_RECORD_GROUP_DELETE, op->group_delete.group, (sl_str){ 0 });
+    if (op->kind == SL_OP_GROUP_UPDATE)
+        return put_group(store, SL_RECORD_GROUP_UPDATE, op->group_update.group, op->group_update.definition);
     byte_count = sl_record_encode(op->group_record.record, bytes);
     return put_group(store, SL_RECORD_GROUP, op->group_record.group,
                      (sl_str){ (const char *)bytes, byte_count });
@@ -177,6 +179,7 @@ static size_t op_bytes(const sl_op *op)
     case SL_OP_TOMBSTONE:
         return sl_record_size(SL_EVENT_HEAD_BYTES + op->remove.stream.bytes + OWN_EVENT_BYTES);
     case SL_OP_GROUP_CREATE: return sl_record_size(SL_GROUP_HEAD_BYTES + op->group_create.definition.bytes);
+    case SL_OP_GROUP_UPDATE: return sl_record_size(SL_GROUP_HEAD_BYTES + op->group_update.definition.bytes);
     case SL_OP_GROUP_DELETE: return sl_record_size(SL_GROUP_HEAD_BYTES);
     case SL_OP_GROUP_RECORD: return sl_record_size(SL_GROUP_HEAD_BYTES + SL_RECORD_BYTES_MAX);
     }

@@ -26,8 +26,8 @@ void sl_event_put(const sl_event *event, uint8_t *payload);
 /* The record must be an EVENT. SL_OK or SL_ERR_CORRUPT: sizes that do not add up, a text that is too long or empty. */
 sl_err sl_event_get(const sl_record_view *record, sl_event *ret_event);
 
-/* Which group a record of one of the GROUP_ kinds is about; SL_ERR_CORRUPT when it is too short. `rest` is what follows:
- * CREATE the definition, GROUP bytes of core/record.h, STATE see below. */
+/* Which group a record of one of the kinds of a group is about; SL_ERR_CORRUPT when it is too short. `rest` is what follows:
+ * CREATE and UPDATE the definition, GROUP bytes of core/record.h, STATE see below. */
 sl_err sl_group_get(const sl_record_view *record, uint64_t *ret_group, sl_str *ret_rest);
 void sl_group_put(uint64_t group, sl_str rest, uint8_t *payload); /* SL_GROUP_HEAD_BYTES + rest.bytes */
 

@@ -13,6 +13,7 @@ typedef struct part {
     sl_segment_ref segment;
     sl_scan scan;
     bool has_header, is_rewritten;
+    bool is_sparse; /* without a header only its frames tell that it was rewritten */
     uint64_t next;  /* position that has to come next; 0: not known */
     uint64_t limit; /* and where it ends; 0: not known */
     uint64_t epoch;
@@ -65,6 +66,7 @@ static sl_err take_frame(part *p, const sl_frame_view *frame)
 
     p->next = frame->end;
     p->epoch = frame->header.epoch;
+    p->is_sparse = p->is_sparse || frame->header.sparse;
     p->used_bytes = p->scan.offset;
     if (visitor->frame != NULL)
         p->visit_err = visitor->frame(visitor->ctx, &p->segment, frame);
@@ -329,6 +331,15 @@ static void prepare(part *p, sl_file *file)
     sl_scan_init(&p->scan, file, p->segment.seed, p->segment.size_bytes);
 }
 
+/* Of a rewritten segment what stood behind its last frame was left out and is not lost. Its header says where it ended; when
+ * that is damaged, the segment behind it does. */
+static uint64_t end_of(const part *p)
+{
+    if (p->is_rewritten)
+        return head_of(p)->header.end;
+    return p->is_sparse && p->limit > p->next ? p->limit : p->next;
+}
+
 static sl_err visit(part *p)
 {
     const sl_walk_visitor *const visitor = &p->walk->visitor;
@@ -336,7 +347,7 @@ static sl_err visit(part *p)
 
     if (err == SL_OK)
         err = walk_frames(p);
-    p->segment.end = p->is_rewritten ? head_of(p)->header.end : p->next;
+    p->segment.end = end_of(p);
     p->walk->next = p->segment.end;
     if (err == SL_OK && visitor->end != NULL)
         err = visitor->end(visitor->ctx, &(sl_walked){ .segment = p->segment,

@@ -6,7 +6,8 @@
  *      record record record | snapshot snapshot | record record ...
  *      0                     snapshot_first
  *
- * A deletion takes effect at once but stays undoable until it is synced: a power cut brings the group back. */
+ * A deletion takes effect at once but stays undoable until it is synced: a power cut brings the group back. The same for
+ * definitions: older ones stay before the newest until that is synced. */
 #include "store/memory/memory.h"
 
 #include "core/record.h"
@@ -28,12 +29,18 @@ typedef struct memory_record {
     uint8_t bytes[SL_RECORD_BYTES_MAX];
 } memory_record;
 
+typedef struct memory_definition {
+    uint64_t position; /* of the creation or the update that brought it */
+    char *text;        /* NULL when it is empty */
+    size_t bytes;
+} memory_definition;
+
 typedef struct memory_group {
     sl_map_node node;
     sl_list in_all, in_due;
     uint64_t number, created_at, deleted_at;
-    char *definition;
-    size_t definition_bytes;
+    memory_definition *definitions; /* at least one; the last one holds */
+    size_t definition_count, definition_capacity;
     memory_record *records;
     size_t record_count, record_capacity;
     uint64_t snapshot_at;  /* position of a snapshot that is not synced yet, or NEVER */
@@ -76,16 +83,35 @@ static memory_group *group_find(const memory_store *store, uint64_t number)
     return NULL;
 }
 
+/* Forgets definitions [from, to). */
+static void drop_definitions(memory_store *store, memory_group *group, size_t from, size_t to)
+{
+    for (size_t i = from; i < to; i++)
+        sl_alloc_give(store->alloc, group->definitions[i].text, group->definitions[i].bytes);
+    memmove(group->definitions + from, group->definitions + to,
+            (group->definition_count - to) * sizeof *group->definitions);
+    group->definition_count -= to - from;
+}
+
+/* Only its memory: nobody may know of it any more. */
+static void group_give(memory_store *store, memory_group *group)
+{
+    if (group->definition_count > 0)
+        drop_definitions(store, group, 0, group->definition_count);
+    sl_alloc_give(store->alloc, group->definitions, group->definition_capacity * sizeof *group->definitions);
+    sl_alloc_give(store->alloc, group->records, group->record_capacity * sizeof *group->records);
+    sl_alloc_give(store->alloc, group, sizeof *group);
+}
+
 static void group_free(memory_store *store, memory_group *group)
 {
     store->groups.unsettled -= group->deleted_at != NEVER;
     store->groups.unsettled -= group->snapshot_at != NEVER;
+    store->groups.unsettled -= group->definition_count - 1;
     sl_map_remove(&store->groups.by_number, &group->node);
     sl_list_remove(&group->in_all);
     sl_list_remove(&group->in_due);
-    sl_alloc_give(store->alloc, group->records, group->record_capacity * sizeof *group->records);
-    sl_alloc_give(store->alloc, group->definition, group->definition_bytes);
-    sl_alloc_give(store->alloc, group, sizeof *group);
+    group_give(store, group);
 }
 
 void memory_groups_free(memory_store *store)
@@ -101,16 +127,25 @@ void memory_groups_free(memory_store *store)
 
 /* --- ops --- */
 
-static bool copy_definition(const sl_alloc *alloc, memory_group *group, sl_str definition)
+/* SL_OK or SL_ERR_NOMEM. */
+static sl_err add_definition(memory_store *store, memory_group *group, uint64_t position, sl_str text)
 {
-    if (definition.bytes == 0)
-        return true;
-    group->definition = sl_alloc_take(alloc, definition.bytes);
-    if (group->definition == NULL)
-        return false;
-    memcpy(group->definition, definition.data, definition.bytes);
-    group->definition_bytes = definition.bytes;
-    return true;
+    memory_definition *const more =
+        sl_array_grow(store->alloc, group->definitions, &group->definition_capacity, sizeof *more,
+                      group->definition_count + 1);
+    memory_definition definition = { .position = position, .bytes = text.bytes };
+
+    if (more == NULL)
+        return SL_ERR_NOMEM;
+    group->definitions = more;
+    if (text.bytes > 0) {
+        definition.text = sl_alloc_take(store->alloc, text.bytes);
+        if (definition.text == NULL)
+            return SL_ERR_NOMEM;
+        memcpy(definition.text, text.data, text.bytes);
+    }
+    more[group->definition_count++] = definition;
+    return SL_OK;
 }
 
 static sl_err create(memory_store *store, uint64_t position, const sl_op *op)
@@ -125,8 +160,8 @@ static sl_err create(memory_store *store, uint64_t position, const sl_op *op)
         return SL_ERR_NOMEM;
     *group =
         (memory_group){ .number = number, .created_at = position, .deleted_at = NEVER, .snapshot_at = NEVER };
-    if (!copy_definition(store->alloc, group, op->group_create.definition)) {
-        sl_alloc_give(store->alloc, group, sizeof *group);
+    if (add_definition(store, group, position, op->group_create.definition) != SL_OK) {
+        group_give(store, group);
         return SL_ERR_NOMEM;
     }
     sl_map_insert(&store->groups.by_number, &group->node, hash_of(store, number));
@@ -144,6 +179,18 @@ static sl_err remove_group(memory_store *store, uint64_t position, const sl_op *
     group->deleted_at = position;
     store->groups.unsettled++;
     return SL_OK;
+}
+
+static sl_err update(memory_store *store, uint64_t position, const sl_op *op)
+{
+    memory_group *const group = group_find(store, op->group_update.group);
+    sl_err err;
+
+    if (group == NULL)
+        return SL_ERR_NOT_FOUND;
+    err = add_definition(store, group, position, op->group_update.definition);
+    store->groups.unsettled += err == SL_OK;
+    return err;
 }
 
 static sl_err add_record(memory_store *store, memory_group *group, uint64_t position, const sl_effect *effect)
@@ -189,6 +236,8 @@ sl_err memory_groups_take(memory_store *store, uint64_t position, const sl_op *o
         return create(store, position, op);
     if (op->kind == SL_OP_GROUP_DELETE)
         return remove_group(store, position, op);
+    if (op->kind == SL_OP_GROUP_UPDATE)
+        return update(store, position, op);
     assert(op->kind == SL_OP_GROUP_RECORD);
     return record(store, position, op);
 }
@@ -251,6 +300,24 @@ static void forget_before_snapshot(memory_store *store, memory_group *group)
     store->groups.unsettled--;
 }
 
+/* No power cut brings back what stands before a definition that is synced. */
+static void forget_old_definitions(memory_store *store, memory_group *group)
+{
+    size_t old = group->definition_count - 1;
+
+    while (old > 0 && group->definitions[old].position >= store->synced_end)
+        old--;
+    store->groups.unsettled -= old;
+    drop_definitions(store, group, 0, old);
+}
+
+static void forget_replaced(memory_store *store, memory_group *group)
+{
+    if (group->snapshot_at < store->synced_end)
+        forget_before_snapshot(store, group);
+    forget_old_definitions(store, group);
+}
+
 void memory_groups_synced(memory_store *store)
 {
     if (store->groups.unsettled == 0)
@@ -260,9 +327,20 @@ void memory_groups_synced(memory_store *store)
 
         if (group->deleted_at < store->synced_end)
             group_free(store, group);
-        else if (group->snapshot_at < store->synced_end)
-            forget_before_snapshot(store, group);
+        else
+            forget_replaced(store, group);
     }
+}
+
+/* The first one stays: a group that was created behind the cut is gone as a whole. */
+static void cut_definitions(memory_store *store, memory_group *group, uint64_t position)
+{
+    size_t kept = group->definition_count;
+
+    while (kept > 1 && group->definitions[kept - 1].position >= position)
+        kept--;
+    store->groups.unsettled -= group->definition_count - kept;
+    drop_definitions(store, group, kept, group->definition_count);
 }
 
 static void cut_group(memory_store *store, memory_group *group, uint64_t position)
@@ -278,6 +356,7 @@ static void cut_group(memory_store *store, memory_group *group, uint64_t positio
         group->deleted_at = NEVER;
         store->groups.unsettled--;
     }
+    cut_definitions(store, group, position);
 }
 
 void memory_groups_cut(memory_store *store, uint64_t position)
@@ -296,8 +375,8 @@ void memory_groups_cut(memory_store *store, uint64_t position)
 
 static sl_err load_group(const memory_group *group, const sl_loader *loader)
 {
-    const sl_str definition = { group->definition, group->definition_bytes };
-    sl_err err = loader->group(loader->ctx, group->number, definition);
+    const memory_definition *const newest = &group->definitions[group->definition_count - 1];
+    sl_err err = loader->group(loader->ctx, group->number, (sl_str){ newest->text, newest->bytes });
 
     for (size_t i = 0; i < group->record_count && err == SL_OK; i++) {
         const memory_record *const kept = &group->records[i];

@@ -34,7 +34,7 @@ typedef struct memory_groups {
     sl_map by_number; /* the newest of a number first: an older one may wait for the sync of its deletion */
     sl_list all;      /* in the order of creation */
     sl_list due;      /* have so many records that a snapshot is wanted */
-    size_t unsettled; /* deletions and snapshots that are not synced yet */
+    size_t unsettled; /* deletions, updates and snapshots that are not synced yet */
 } memory_groups;
 
 typedef struct memory_store {
@@ -97,7 +97,7 @@ void memory_groups_cut(memory_store *store, uint64_t position);
 /* Asks the groups that have gathered many records for their state. */
 void memory_groups_snapshot(memory_store *store);
 
-/* What was deleted or replaced by a snapshot before store->synced_end is forgotten. */
+/* What was deleted or replaced (by a snapshot, by another definition) before store->synced_end is forgotten. */
 void memory_groups_synced(memory_store *store);
 
 sl_err memory_groups_load(sl_store *store, const sl_loader *loader);

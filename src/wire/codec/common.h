@@ -50,6 +50,10 @@ void sl_wire_take_read_event(sl_proto_reader *reader, const sl_proto_field *fiel
 void sl_wire_put_read_event(sl_proto_writer *writer, uint32_t number, bool persistent,
                             const sl_wire_read_event *event);
 
+/* The content of one, without a tag of its own. */
+void sl_wire_take_read_event_parts(sl_proto_reader *reader, bool persistent, sl_wire_read_event *into);
+void sl_wire_put_read_event_parts(sl_proto_writer *writer, bool persistent, const sl_wire_read_event *event);
+
 /* An encoder in two lines: begin with the memory that the size function asked for, end when all of it must be used. */
 static inline sl_proto_writer sl_wire_writer(uint8_t *memory, size_t bytes)
 {

@@ -234,24 +234,30 @@ static void take_persistent_part(sl_proto_reader *reader, const sl_proto_field *
     }
 }
 
+void sl_wire_take_read_event_parts(sl_proto_reader *reader, bool persistent, sl_wire_read_event *into)
+{
+    sl_proto_field part;
+
+    while (sl_proto_next(reader, &part)) {
+        switch (part.number) {
+        case 1: take_recorded(reader, &part, &into->has_event, &into->event); break;
+        case 2: take_recorded(reader, &part, &into->has_link, &into->link); break;
+        case 3:
+        case 4: take_commit(reader, &part, into); break;
+        default:
+            if (persistent)
+                take_persistent_part(reader, &part, into);
+            break;
+        }
+    }
+}
+
 void sl_wire_take_read_event(sl_proto_reader *reader, const sl_proto_field *field, bool persistent,
                              sl_wire_read_event *into)
 {
     sl_proto_reader inner = sl_proto_enter(reader, field);
-    sl_proto_field part;
 
-    while (sl_proto_next(&inner, &part)) {
-        switch (part.number) {
-        case 1: take_recorded(&inner, &part, &into->has_event, &into->event); break;
-        case 2: take_recorded(&inner, &part, &into->has_link, &into->link); break;
-        case 3:
-        case 4: take_commit(&inner, &part, into); break;
-        default:
-            if (persistent)
-                take_persistent_part(&inner, &part, into);
-            break;
-        }
-    }
+    sl_wire_take_read_event_parts(&inner, persistent, into);
     sl_proto_leave(reader, &inner);
 }
 
@@ -265,11 +271,8 @@ static void put_persistent_part(sl_proto_writer *writer, const sl_wire_read_even
         sl_proto_put_given(writer, 5, (uint64_t)(int64_t)event->retry_count);
 }
 
-void sl_wire_put_read_event(sl_proto_writer *writer, uint32_t number, bool persistent,
-                            const sl_wire_read_event *event)
+void sl_wire_put_read_event_parts(sl_proto_writer *writer, bool persistent, const sl_wire_read_event *event)
 {
-    const size_t before = writer->used;
-
     if (persistent)
         put_persistent_part(writer, event);
     if (event->position_kind == SL_WIRE_POSITION_NONE)
@@ -280,5 +283,13 @@ void sl_wire_put_read_event(sl_proto_writer *writer, uint32_t number, bool persi
         put_recorded(writer, 2, &event->link);
     if (event->has_event)
         put_recorded(writer, 1, &event->event);
+}
+
+void sl_wire_put_read_event(sl_proto_writer *writer, uint32_t number, bool persistent,
+                            const sl_wire_read_event *event)
+{
+    const size_t before = writer->used;
+
+    sl_wire_put_read_event_parts(writer, persistent, event);
     sl_proto_wrap(writer, number, before);
 }

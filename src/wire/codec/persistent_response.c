@@ -194,3 +194,58 @@ void sl_persistent_event_encode(const sl_wire_read_event *event, uint8_t *messag
     sl_wire_put_read_event(&writer, SL_PERSISTENT_RESPONSE_EVENT, true, event);
     sl_wire_writer_end(&writer);
 }
+
+/* --- in two parts --- */
+
+size_t sl_persistent_body_size(const sl_wire_read_event *event)
+{
+    sl_proto_writer measure = { 0 };
+
+    sl_wire_put_read_event_parts(&measure, false, event);
+    return measure.used;
+}
+
+void sl_persistent_body_encode(const sl_wire_read_event *event, uint8_t *body, size_t body_bytes)
+{
+    sl_proto_writer writer = sl_wire_writer(body, body_bytes);
+
+    sl_wire_put_read_event_parts(&writer, false, event);
+    sl_wire_writer_end(&writer);
+}
+
+sl_err sl_persistent_body_decode(sl_str body, sl_wire_read_event *ret_event)
+{
+    sl_proto_reader reader = sl_proto_reader_from(body);
+
+    *ret_event = (sl_wire_read_event){ 0 };
+    sl_wire_take_read_event_parts(&reader, false, ret_event);
+    return sl_proto_result(&reader, NULL);
+}
+
+static void put_delivery(sl_proto_writer *writer, sl_str body, const sl_persistent_delivery *delivery)
+{
+    const size_t before = writer->used;
+
+    sl_proto_put_i64(writer, 101, delivery->lease_ms);
+    sl_proto_put_u64(writer, 100, delivery->lease_token);
+    sl_proto_put_given(writer, 5, (uint64_t)(int64_t)delivery->retry_count);
+    sl_proto_put_raw(writer, body);
+    sl_proto_wrap(writer, SL_PERSISTENT_RESPONSE_EVENT, before);
+}
+
+size_t sl_persistent_delivery_size(sl_str body, const sl_persistent_delivery *delivery)
+{
+    sl_proto_writer measure = { 0 };
+
+    put_delivery(&measure, body, delivery);
+    return measure.used;
+}
+
+void sl_persistent_delivery_encode(sl_str body, const sl_persistent_delivery *delivery, uint8_t *message,
+                                   size_t message_bytes)
+{
+    sl_proto_writer writer = sl_wire_writer(message, message_bytes);
+
+    put_delivery(&writer, body, delivery);
+    sl_wire_writer_end(&writer);
+}

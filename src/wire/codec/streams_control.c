@@ -185,86 +185,16 @@ static void init_parts(read_parts *parts)
     parts->request.options = &parts->options;
 }
 
-static void to_stream(const sl_read_request *request, read_parts *parts)
-{
-    stream_options *const options = &parts->stream;
+typedef sl_read_request source_request;
+typedef read_parts source_parts;
 
-    parts->options.stream_option_case = STREAM_OPTION(STREAM);
-    parts->options.stream = options;
-    parts->identifier.stream_name = sl_packer_bytes(request->stream);
-    options->stream_identifier = &parts->identifier;
-    switch (request->start) {
-    case SL_WIRE_START_UNSET: break;
-    case SL_WIRE_START_BEGIN:
-        options->revision_option_case = REVISION_OPTION(START);
-        options->start = &parts->marker;
-        break;
-    case SL_WIRE_START_END:
-        options->revision_option_case = REVISION_OPTION(END);
-        options->end = &parts->marker;
-        break;
-    case SL_WIRE_START_GIVEN:
-        options->revision_option_case = REVISION_OPTION(REVISION);
-        options->revision = request->revision;
-        break;
-    }
-}
-
-static void to_all(const sl_read_request *request, read_parts *parts)
-{
-    all_options *const options = &parts->all;
-
-    parts->options.stream_option_case = STREAM_OPTION(ALL);
-    parts->options.all = options;
-    switch (request->start) {
-    case SL_WIRE_START_UNSET: break;
-    case SL_WIRE_START_BEGIN:
-        options->all_option_case = ALL_OPTION(START);
-        options->start = &parts->marker;
-        break;
-    case SL_WIRE_START_END:
-        options->all_option_case = ALL_OPTION(END);
-        options->end = &parts->marker;
-        break;
-    case SL_WIRE_START_GIVEN:
-        options->all_option_case = ALL_OPTION(POSITION);
-        options->position = &parts->position;
-        parts->position.commit_position = request->position.commit;
-        parts->position.prepare_position = request->position.prepare;
-        break;
-    }
-}
-
-static void to_window(const sl_wire_filter *filter, read_parts *parts)
-{
-    switch (filter->window) {
-    case SL_WIRE_WINDOW_UNSET: break;
-    case SL_WIRE_WINDOW_MAX:
-        parts->filter.window_case = FILTER_WINDOW(MAX);
-        parts->filter.max = filter->window_max;
-        break;
-    case SL_WIRE_WINDOW_COUNT:
-        parts->filter.window_case = FILTER_WINDOW(COUNT);
-        parts->filter.count = &parts->marker;
-        break;
-    }
-}
+#include "wire/codec/source.inc"
 
 static void to_filter(sl_packer *packer, const sl_wire_filter *filter, read_parts *parts)
 {
     parts->options.filter_option_case = FILTER_OPTION(FILTER);
     parts->options.filter = &parts->filter;
-    parts->filter.checkpointintervalmultiplier = filter->checkpoint_multiplier;
-    to_window(filter, parts);
-    if (filter->on == SL_WIRE_FILTER_ON_UNSET)
-        return;
-    parts->filter.filter_case =
-        filter->on == SL_WIRE_FILTER_ON_STREAM ? FILTER_ON(STREAM_IDENTIFIER) : FILTER_ON(EVENT_TYPE);
-    parts->filter.stream_identifier =
-        &parts->expression; /* both members have this type and share the place */
-    parts->expression.regex = sl_packer_text(packer, filter->regex);
-    parts->expression.n_prefix = filter->prefix_count;
-    parts->expression.prefix = sl_packer_texts(packer, filter->prefixes, filter->prefix_count);
+    to_expression(packer, filter, parts);
 }
 
 static void to_ids(const sl_read_request *request, read_parts *parts)

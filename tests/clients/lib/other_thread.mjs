@@ -16,6 +16,19 @@ const DEEDS = {
         it.client.multiStreamAppend([{ streamName: stream, events: it.numbered(count), expectedState: state }]),
     records: (stream, count) =>
         it.client.appendRecords(it.numbered(count).map((record) => ({ streamName: stream, record }))),
+    /* Joins a group, takes `count` events, acks the first `acks` of them and stays. */
+    consume: (stream, group, count, acks) =>
+        new Promise((resolve, reject) => {
+            const events = [];
+            const subscription = it.client
+                .subscribeToPersistentSubscriptionToStream(stream, group, { bufferSize: count })
+                .on("error", reject)
+                .on("data", async (event) => {
+                    if (events.push(event) !== count) return;
+                    if (acks > 0) await subscription.ack(...events.slice(0, acks));
+                    resolve(events.map(({ event: { data } }) => data.n));
+                });
+        }),
 };
 
 parentPort.on("message", async ({ what, values }) => {

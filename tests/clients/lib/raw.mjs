@@ -17,6 +17,7 @@ const FILES = [
     "users",
     "monitoring",
     "streams_v2",
+    "operators",
 ];
 const ANSWER_MS_MAX = 20_000;
 
@@ -36,7 +37,7 @@ const definition = loader.loadSync(
 const packages = grpc.loadPackageDefinition(definition);
 const v1 = packages.event_store.client;
 
-const SERVICES = {
+export const SERVICES = {
     streams: v1.streams.Streams,
     persistent: v1.persistent_subscriptions.PersistentSubscriptions,
     features: v1.server_features.ServerFeatures,
@@ -44,6 +45,7 @@ const SERVICES = {
     operations: v1.operations.Operations,
     users: v1.users.Users,
     monitoring: v1.monitoring.Monitoring,
+    operators: packages.sluice.operators.Operators,
     v2: packages.kurrentdb.protocol.v2.streams.StreamsService,
 };
 

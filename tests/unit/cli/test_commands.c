@@ -109,7 +109,7 @@ TEST(a_command_line_that_is_not_understood_writes_to_err_only_and_ends_with_2)
         { "sluice version now", "'now' is one word too many" },
         { "sluice VERSOIN", "no command 'VERSOIN'. Did you mean 'version'?" },
         { "sluice work", "'work' is not in this version yet" },
-        { "sluice help parked", "'parked' is not in this version yet" },
+        { "sluice help outbox", "'outbox' is not in this version yet" },
         { "sluice nope --help", "no command 'nope'" },
         { "sluice \x1b[2J", "no command '\\x1b[2J'" },
         { "sluice version \x1b[2J", "'\\x1b[2J' is one word too many" },

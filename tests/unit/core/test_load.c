@@ -292,6 +292,9 @@ TEST(records_that_do_not_fit_to_each_other_are_corrupt)
         { NULL, lease_of(4, 2) },                                        /* nobody */
         { NULL, lease_of(UINT64_MAX, 1) },                               /* nowhere */
         { NULL, { .kind = SL_EFFECT_JOIN, .join = { .consumer = 1 } } }, /* twice */
+        { NULL,                                                          /* twice, and of another session */
+          { .kind = SL_EFFECT_JOIN,
+            .join = { .consumer = 1, .session = { { 7 } }, .sends_started = true } } },
         { NULL, { .kind = SL_EFFECT_JOIN, .join = { .consumer = 0 } } },
         { NULL, { .kind = SL_EFFECT_JOIN, .join = { .consumer = UINT64_C(1) << 40 } } }, /* of a later life */
         { NULL,

@@ -38,6 +38,59 @@ TEST(a_lost_connection_gives_back_what_was_not_started_and_keeps_the_rest)
     rig_free(r);
 }
 
+/* Started without claims: whoever says it first is not charged for what was on its way when the connection broke. */
+TEST(started_without_claims_marks_the_session_and_no_lease)
+{
+    rig *r = rig_new(NULL);
+    const uint64_t c1 = rig_join_as(r, 1, 3, true);
+    size_t before;
+
+    rig_offer(r, 2);
+    rig_said(r);
+    before = r->effect_count;
+    EXPECT_OK(sl_group_started(r->group, c1, NULL, 0, r->now_ns));
+    EXPECT_EQ(r->effect_count, before + 1);
+    EXPECT_EQ(rig_last(r, SL_EFFECT_JOIN)->join.consumer, c1);
+    EXPECT(rig_last(r, SL_EFFECT_JOIN)->join.sends_started);
+    EXPECT_OK(sl_group_started(r->group, c1, NULL, 0, r->now_ns)); /* it is known */
+    EXPECT_EQ(r->effect_count, before + 1);
+    EXPECT_OK(sl_group_away(r->group, c1, r->now_ns));
+    EXPECT_SAID(r, "0 back left, 1 back left, c1 gone");
+    EXPECT_ERR(sl_group_started(r->group, c1, NULL, 0, r->now_ns), SL_ERR_NO_CONSUMER);
+    rig_free(r);
+}
+
+TEST(only_started_says_something_without_claims)
+{
+    rig *r = rig_new(NULL);
+    const uint64_t c1 = rig_join_as(r, 1, 3, true);
+
+    rig_offer(r, 1);
+    EXPECT_OK(sl_group_ack(r->group, c1, NULL, 0, r->now_ns));
+    EXPECT_OK(sl_group_extend(r->group, c1, NULL, 0, 0, r->now_ns));
+    EXPECT_OK(sl_group_away(r->group, c1, r->now_ns));
+    rig_said(r);
+    rig_tick(r, 2 * SECOND);
+    EXPECT_SAID(r, "0 back died!, c1 gone"); /* it might have begun with everything */
+    rig_free(r);
+}
+
+TEST(what_a_session_said_of_starting_survives_a_restart_and_holds_for_its_other_calls)
+{
+    rig *r = rig_new(NULL);
+    const uint64_t c1 = rig_join_as(r, 1, 1, true);
+
+    rig_join_as(r, 1, 1, true);
+    rig_offer(r, 2);
+    EXPECT_OK(sl_group_started(r->group, c1, NULL, 0, r->now_ns));
+    rig_restart(r);
+    rig_read_again(r);
+    rig_said(r);
+    rig_tick(r, 10 * SECOND);
+    EXPECT_STR(rig_said_only(r, SL_EFFECT_BACK), "0 back expired, 1 back expired");
+    rig_free(r);
+}
+
 TEST(who_comes_back_in_time_goes_on_with_the_same_token)
 {
     rig *r = rig_new(NULL);

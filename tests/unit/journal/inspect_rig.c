@@ -112,6 +112,8 @@ void fill(world *w)
     const sl_op create = { .kind = SL_OP_GROUP_CREATE, .group_create = { 7, SL_STR("seven") } };
     const sl_effect record = { .kind = SL_EFFECT_CHECKPOINT, .checkpoint = { SL_LANE_MAIN, 1 } };
     const sl_op settle = { .kind = SL_OP_GROUP_RECORD, .group_record = { 7, &record } };
+    const sl_op again = { .kind = SL_OP_GROUP_UPDATE, .group_update = { 7, SL_STR("seven again") } };
+    const sl_op at_last = { .kind = SL_OP_GROUP_UPDATE, .group_update = { 7, SL_STR(FILLED_DEFINITION) } };
     const sl_op forget = { .kind = SL_OP_DELETE, .remove = { SL_STR("gone"), { 0 }, 1, { { 9 } } } };
 
     commit(w, &create);
@@ -120,6 +122,8 @@ void fill(world *w)
         append(w, "a", 2);
         append(w, "b", 2);
         commit(w, &settle);
+        if (i == 3 || i == 10)
+            commit(w, i == 3 ? &again : &at_last);
     }
     commit(w, &forget);
 }
@@ -146,6 +150,41 @@ void scavenge(world *w)
     while (w->waiting > 0)
         wait_once(w);
     EXPECT_OK(w->scavenged.err);
+}
+
+/* --- loading --- */
+
+typedef struct loaded {
+    char definition[32];
+    unsigned groups, records;
+} loaded;
+
+static sl_err load_group(void *ctx, uint64_t group, sl_str definition)
+{
+    loaded *const l = ctx;
+
+    EXPECT_EQ(group, 7);
+    EXPECT(definition.bytes < sizeof l->definition);
+    memcpy(l->definition, definition.data, definition.bytes);
+    l->groups++;
+    return SL_OK;
+}
+
+static sl_err load_record(void *ctx, uint64_t group, const sl_effect *record)
+{
+    EXPECT(group == 7 && record->kind == SL_EFFECT_CHECKPOINT);
+    ((loaded *)ctx)->records++;
+    return SL_OK;
+}
+
+void expect_definition(world *w, const char *definition)
+{
+    loaded l = { 0 };
+
+    EXPECT_OK(sl_store_load(w->store, &(sl_loader){ &l, load_group, load_record }));
+    EXPECT_EQ(l.groups, 1);
+    EXPECT_STR(l.definition, definition);
+    EXPECT(l.records > 0);
 }
 
 /* --- verifying --- */

@@ -29,10 +29,16 @@ void wait_once(world *w);
 void commit(world *w, const sl_op *op); /* and waits until it is durable */
 void append(world *w, const char *stream, uint32_t count);
 
-/* Three segments or more, with everything in them. A third is hidden at the end: too little for the store to scavenge by
+/* Three segments or more, with everything in them: group 7 gets another definition in the first and in the second one, the
+ * last of them FILLED_DEFINITION. A third is hidden at the end: too little for the store to scavenge by
  * itself. */
 void fill(world *w);
 void scavenge(world *w); /* and waits for it */
+
+#define FILLED_DEFINITION "seven at last"
+
+/* Loads the store, which was just opened: group 7 is there, with this definition and what it has recorded. */
+void expect_definition(world *w, const char *definition);
 
 /* A door to the disk that tells a test before each open and each read, so that something can happen just then. */
 typedef struct hook {

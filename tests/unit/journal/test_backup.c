@@ -34,6 +34,28 @@ TEST(a_backup_is_a_journal_that_opens_with_everything_that_was_durable)
     world_free(&w);
 }
 
+/* Of a group whose older records are gone, and one that has changed since. */
+TEST(a_backup_has_the_newest_definition_of_a_group)
+{
+    const sl_op update = { .kind = SL_OP_GROUP_UPDATE, .group_update = { 7, SL_STR("after the state") } };
+    world w = world_open();
+    sl_backed_up done;
+    bool target_failed;
+
+    fill(&w);
+    scavenge(&w);
+    for (int i = 0; i < 2; i++) {
+        world copy = { .disk = sl_faulty_new() };
+
+        EXPECT_OK(back_up(w.disk, copy.disk, &done, &target_failed));
+        EXPECT_OK(open_again(&copy));
+        expect_definition(&copy, i == 0 ? FILLED_DEFINITION : "after the state");
+        world_free(&copy);
+        commit(&w, &update);
+    }
+    world_free(&w);
+}
+
 /* A server that writes between two reads of a copy, which takes a MiB at a time: the first part has the old end, the second
  * one has frames that call more durable than there is. */
 typedef struct busy {

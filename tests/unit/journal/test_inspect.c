@@ -148,6 +148,31 @@ TEST(verify_finds_a_flipped_bit_in_rewritten_segments_B13)
     world_free(&w);
 }
 
+/* What a scavenge has left out at the end of a segment is not lost with its header, and is no fault of the next segment. */
+TEST(a_damaged_header_of_a_rewritten_segment_concerns_no_other)
+{
+    world w = world_open();
+
+    fill(&w);
+    scavenge(&w);
+    EXPECT(w.scavenged.segments_rewritten >= 2);
+    world_close(&w);
+    for (uint64_t number = 1; number <= 3; number++) {
+        char name[SL_SEGMENT_NAME_BYTES];
+        sl_verified verified;
+        found f;
+
+        sl_segment_name(number, ".seg", name);
+        EXPECT(sl_faulty_flip(w.disk, name, 40, 5));
+        f = verify(w.disk, &verified);
+        EXPECT_EQ(f.damages, 1);
+        EXPECT_STR(f.file, name);
+        EXPECT_EQ(verified.positions_lost, 0);
+        EXPECT(sl_faulty_flip(w.disk, name, 40, 5));
+    }
+    world_free(&w);
+}
+
 static void forget_done(void *ctx, const sl_commit *commit)
 {
     (void)ctx;
@@ -398,15 +423,42 @@ TEST(verify_survives_every_read_error)
 /* --- dump --- */
 
 typedef struct dumped {
-    uint64_t count, events, checkpoints, states, last;
+    uint64_t count, events, checkpoints, updates, states, last;
+    uint64_t groups_from, first_update; /* segments; 0: there was none */
+    char definition[32];                /* of the group, at this place of the journal */
     bool in_order;
 } dumped;
+
+static void note_definition(dumped *d, const sl_journal_record *record)
+{
+    EXPECT_EQ(record->group, 7);
+    EXPECT(record->definition.bytes > 0 && record->definition.bytes < sizeof d->definition);
+    memset(d->definition, 0, sizeof d->definition);
+    memcpy(d->definition, record->definition.data, record->definition.bytes);
+    if (record->kind != SL_JOURNAL_GROUP_UPDATE)
+        return;
+    d->updates++;
+    if (d->first_update == 0)
+        d->first_update = record->segment;
+}
+
+/* A state is of the definition before it; when a dump begins behind that, it is the first to say so. */
+static void note_state(dumped *d, const sl_journal_record *record)
+{
+    sl_str state = record->state;
+    sl_effect effect;
+
+    EXPECT_OK(sl_journal_state_next(&state, &effect));
+    EXPECT_ERR(sl_journal_state_next(&state, &effect), SL_ERR_EMPTY);
+    if (d->definition[0] == '\0')
+        note_definition(d, record);
+    EXPECT(sl_str_equal(record->definition, sl_str_from(d->definition)));
+    d->states += effect.checkpoint.below == 7;
+}
 
 static void note_record(void *ctx, const sl_journal_record *record)
 {
     dumped *const d = ctx;
-    sl_str state = record->state;
-    sl_effect effect;
 
     d->in_order = d->count == 0 || (d->in_order && record->position > d->last);
     d->last = record->position;
@@ -418,10 +470,11 @@ static void note_record(void *ctx, const sl_journal_record *record)
     } else if (record->kind == SL_JOURNAL_GROUP) {
         d->checkpoints += record->group == 7 && record->effect.kind == SL_EFFECT_CHECKPOINT;
     } else if (record->kind == SL_JOURNAL_GROUP_STATE) {
-        EXPECT_OK(sl_journal_state_next(&state, &effect));
-        EXPECT_ERR(sl_journal_state_next(&state, &effect), SL_ERR_EMPTY);
-        EXPECT(sl_str_equal(record->definition, SL_STR("seven")));
-        d->states += effect.checkpoint.below == 7;
+        note_state(d, record);
+    } else if (record->kind == SL_JOURNAL_GROUP_CREATE || record->kind == SL_JOURNAL_GROUP_UPDATE) {
+        note_definition(d, record);
+    } else if (record->kind == SL_JOURNAL_GROUPS_FROM) {
+        d->groups_from = record->groups_from;
     }
 }
 
@@ -452,7 +505,9 @@ TEST(dump_gives_every_record_decoded_and_in_order)
     EXPECT_EQ(d.count, verified.records);
     EXPECT_EQ(d.events, 40 + 80 + 1);
     EXPECT_EQ(d.checkpoints, 20);
-    EXPECT(d.states >= 1);
+    EXPECT_EQ(d.updates, 2);
+    EXPECT_STR(d.definition, FILLED_DEFINITION);
+    EXPECT(d.states >= 2);
     world_free(&w);
 }
 
@@ -490,6 +545,49 @@ TEST(dump_passes_damage_and_goes_on)
     world_free(&w);
 }
 
+/* Updates go with the other records of groups, and what they said is in the states that stay. */
+TEST(a_scavenge_drops_updates_that_states_replace)
+{
+    world w = world_open();
+    sl_verified verified;
+    uint64_t damages;
+    dumped before, after;
+
+    fill(&w);
+    before = dump(&w, &(sl_dump_range){ 0 }, &damages);
+    EXPECT(before.first_update < before.groups_from); /* else there would be nothing to drop */
+    scavenge(&w);
+    after = dump(&w, &(sl_dump_range){ 0 }, &damages);
+    EXPECT(after.updates < before.updates);
+    EXPECT(after.updates == 0 || after.first_update >= before.groups_from);
+    EXPECT_STR(after.definition, FILLED_DEFINITION);
+    world_close(&w);
+    EXPECT_EQ(verify(w.disk, &verified).damages, 0);
+    EXPECT_OK(open_again(&w));
+    expect_definition(&w, FILLED_DEFINITION);
+    world_free(&w);
+}
+
+/* Nobody tells states here: then a group is what all of its records say, and none of them may go. */
+TEST(a_scavenge_keeps_updates_that_no_state_replaces)
+{
+    world w = world_open();
+    uint64_t damages;
+    dumped before, after;
+
+    sl_store_on_snapshot(w.store, NULL, NULL);
+    fill(&w);
+    before = dump(&w, &(sl_dump_range){ 0 }, &damages);
+    scavenge(&w);
+    EXPECT(w.scavenged.segments_rewritten >= 2);
+    after = dump(&w, &(sl_dump_range){ 0 }, &damages);
+    EXPECT(before.updates == 2 && after.updates == 2 && after.checkpoints == before.checkpoints);
+    world_close(&w);
+    EXPECT_OK(open_again(&w));
+    expect_definition(&w, FILLED_DEFINITION);
+    world_free(&w);
+}
+
 /* --- stats --- */
 
 TEST(stats_count_streams_groups_and_what_is_hidden)
@@ -508,6 +606,8 @@ TEST(stats_count_streams_groups_and_what_is_hidden)
     EXPECT_EQ(stats.soft_deleted, 1);
     EXPECT_EQ(stats.hidden_events, 40);
     EXPECT_EQ(stats.records[SL_JOURNAL_EVENT], 121);
+    EXPECT_EQ(stats.records[SL_JOURNAL_GROUP_UPDATE], 2);
+    EXPECT_EQ(stats.record_bytes[SL_JOURNAL_GROUP_UPDATE], 2 * sl_record_size(sizeof(uint64_t) + 16));
     EXPECT_EQ(stats.largest_count, 4);
     EXPECT(stats.largest[0].events == 40 && stats.largest[3].events == 1);
     commit(&w, &drop);

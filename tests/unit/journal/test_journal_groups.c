@@ -1,20 +1,26 @@
 /* Records of groups in the journal: what belongs together is there together, whenever the power goes. */
+#include "../base/support.h"
 #include "lab.h"
 
 #include "core/record.h"
 
 #include <stdio.h>
+#include <string.h>
 
 typedef struct loaded {
     uint32_t groups, leases, joins, parks;
     sl_effect newest_lease;
+    char definition[32];
 } loaded;
 
 static sl_err load_group(void *ctx, uint64_t group, sl_str definition)
 {
+    loaded *const l = ctx;
+
     (void)group;
-    (void)definition;
-    ((loaded *)ctx)->groups++;
+    EXPECT(definition.bytes < sizeof l->definition);
+    memcpy(l->definition, definition.data, definition.bytes);
+    l->groups++;
     return SL_OK;
 }
 
@@ -173,4 +179,145 @@ TEST(half_a_lease_is_no_lease)
         EXPECT_ERR(sl_record_decode(bytes, cut, &read, &used), SL_ERR_CORRUPT);
     EXPECT_OK(sl_record_decode(bytes, byte_count, &read, &used));
     EXPECT_EQ(used, byte_count);
+}
+
+/* --- definitions --- */
+
+static sl_op update_to(const char *definition)
+{
+    return (sl_op){ .kind = SL_OP_GROUP_UPDATE, .group_update = { 8, sl_str_from(definition) } };
+}
+
+static sl_op record_of(const sl_effect *effect)
+{
+    return (sl_op){ .kind = SL_OP_GROUP_RECORD, .group_record = { 8, effect } };
+}
+
+/* Whatever is left of an update: a definition is the old one or the new one, and with it the leases that go with it. */
+TEST(a_definition_is_the_old_one_or_the_new_one_whenever_the_power_goes)
+{
+    uint32_t old = 0, new = 0;
+
+    for (uint64_t calls = 0; calls < 12; calls++) {
+        static answer a;
+        lab w = open_with_group();
+        const sl_effect leases[] = { lease_of(1), lease_of(2) };
+        const sl_op before = record_of(&leases[0]);
+        const sl_op ops[] = { update_to("between"), update_to("new"), record_of(&leases[1]) };
+        loaded l;
+
+        EXPECT_OK(lab_commit(&w, &before));
+        a = (answer){ 0 };
+        sl_faulty_cut_after(w.disk, calls, 7 * calls + 1);
+        submit_somehow(&w, ops, 3, &a);
+        cut_and_open(&w);
+        l = load(&w);
+        EXPECT_STR(l.definition, l.leases == 2 ? "new" : "g");
+        EXPECT(l.leases == 2 || (l.leases == 1 && (!a.is_there || a.err != SL_OK)));
+        new += l.leases == 2;
+        old += l.leases == 1;
+        lab_close(&w);
+    }
+    EXPECT(old > 0 && new > 0);
+}
+
+/* Whatever allocation fails: the definition is the old one, in memory and on disk. */
+TEST(an_update_of_a_journal_without_memory_leaves_the_definition)
+{
+    const sl_op ops[] = { update_to("between"), update_to("new") };
+    const sl_batch batch = { ops, 2, SL_DURABLE_SYNC };
+    lab w = open_with_group();
+    sl_err err = SL_ERR_NOMEM;
+
+    sl_store_close(w.store);
+    for (size_t fail_at = 1; err == SL_ERR_NOMEM; fail_at++) {
+        test_alloc t = { 0 };
+        const sl_alloc alloc = test_alloc_use(&t);
+        const sl_store_setup setup = { .alloc = &alloc, .seed = lab_setup.seed };
+        answer a = { 0 };
+
+        EXPECT_OK(sl_store_open_faulty(&setup, &w.options, w.disk, &w.report, &w.store));
+        EXPECT_STR(load(&w).definition, "g");
+        t.call_count = 0;
+        t.fail_at = fail_at;
+        err = sl_store_submit(w.store, &batch, lab_note_answer, &a);
+        t.fail_at = 0;
+        EXPECT(err == SL_OK || err == SL_ERR_NOMEM);
+        EXPECT_STR(load(&w).definition, err == SL_OK ? "new" : "g");
+        sl_store_close(w.store);
+        EXPECT(a.is_there == (err == SL_OK) && a.err == SL_OK);
+        EXPECT_EQ(t.block_count, 0);
+    }
+    lab_open_again(&w);
+    EXPECT_STR(load(&w).definition, "new");
+    lab_close(&w);
+}
+
+static void tell_lease(void *ctx, uint64_t group, sl_sink sink)
+{
+    EXPECT_EQ(group, 8);
+    sink.emit(sink.ctx, ctx);
+}
+
+/* Without a state the update is read again where it stands, behind the start of its group; with one it is not needed. */
+TEST(an_update_is_found_however_many_segments_come_after_it)
+{
+    for (int with_states = 0; with_states < 2; with_states++) {
+        lab w = open_with_group();
+        sl_effect lease = lease_of(1);
+        const sl_op record = record_of(&lease);
+
+        EXPECT_OK(lab_commit(&w, &record));
+        for (int i = 0; i < 6; i++) {
+            char definition[32];
+            sl_op update;
+            loaded l;
+
+            if (with_states)
+                sl_store_on_snapshot(w.store, tell_lease, &lease);
+            snprintf(definition, sizeof definition, "number %d", i);
+            update = update_to(definition);
+            if (i % 3 == 0) /* the last segment of this life has it, or one that is full */
+                lab_append_many(&w, 300);
+            EXPECT_OK(lab_commit(&w, &update));
+            if (i % 3 == 1)
+                lab_append_many(&w, 300);
+            lab_reopen(&w);
+            l = load(&w);
+            EXPECT_STR(l.definition, definition);
+            EXPECT(l.groups == 1 && l.leases == 1);
+        }
+        lab_close(&w);
+    }
+}
+
+/* Another definition is no settling: what is left of a full disk is not for it. */
+TEST(a_full_disk_refuses_an_update_and_keeps_the_definition)
+{
+    lab w = open_with_group();
+    const sl_effect lease = lease_of(1);
+    const sl_op record = record_of(&lease), update = update_to("new");
+    const sl_op large =
+        update_to("longer than all of the smallest event, whose stream and type are one letter each, and "
+                  "so nothing that could find a place where no event does any more");
+    loaded l;
+
+    sl_faulty_set_full(w.disk, true);
+    while (lab_append(&w, "s", 500) == SL_OK) {
+    }
+    while (lab_append(&w, "s", 1) == SL_OK) { /* there may be a place for a smaller one */
+    }
+    EXPECT_ERR(lab_commit(&w, &large), SL_ERR_NO_SPACE);
+    EXPECT_OK(lab_commit(&w, &record));
+    sl_faulty_set_full(w.disk, false);
+    cut_and_open(&w);
+    l = load(&w);
+    EXPECT_STR(l.definition, "g");
+    EXPECT_EQ(l.leases, 1);
+    EXPECT_OK(lab_commit(&w, &update));
+    lab_reopen(&w);
+    l = load(&w);
+    EXPECT_STR(l.definition, "new");
+    EXPECT_EQ(l.leases, 1);
+    lab_close(&w);
 }

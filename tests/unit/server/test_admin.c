@@ -9,7 +9,7 @@
 typedef struct asked {
     unsigned status;
     const char *allow;
-    char body[2048];
+    char body[4096];
 } asked;
 
 /* A server that has only settings is enough for everything but the pages about its state. */

@@ -363,7 +363,7 @@ TEST(an_unknown_method_is_answered_with_a_sentence_and_never_hangs)
     } rows[] = {
         { "/event_store.client.projections.Projections/Create", "no projections" },
         { "/event_store.client.redaction.Redaction/SwitchChunks", "redact" },
-        { "/event_store.client.persistent_subscriptions.PersistentSubscriptions/Read", "persistent" },
+        { "/event_store.client.persistent_subscriptions.PersistentSubscriptions/Nothing", "no such method" },
         { "/kurrentdb.protocol.v2.indexes.IndexesService/Create", "indexes" },
         { "/kurrentdb.protocol.v2.registry.SchemaRegistryService/CreateSchema", "registry" },
         { "/event_store.cluster.Elections/ViewChange", "single node" },

@@ -79,6 +79,31 @@ TEST(features_list_every_method_that_is_offered_once_and_in_lower_case)
     end(&f);
 }
 
+/* Clients ask one by one whether a group of a stream, or of $all, can be made, read, listed ...; what is missing here they do by HTTP/1.1, which
+ * there is none of. */
+TEST(features_say_of_every_method_of_groups_that_it_works_for_streams_and_for_all)
+{
+    static const char *const names[] = { "create", "update",           "delete",
+                                         "read",   "getinfo",          "replayparked",
+                                         "list",   "restartsubsystem", "truncateparked" };
+    features_rig f;
+    sl_supported_methods methods;
+
+    begin(&f);
+    server_rig_start(&f.rig);
+    methods = ask_features(&f);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const sl_supported_method *const row =
+            find(&methods, "event_store.client.persistent_subscriptions.persistentsubscriptions", names[i]);
+
+        assert_non_null(row);
+        EXPECT(row->feature_count >= 2);
+        EXPECT(sl_str_equal(row->features[0], SL_STR("stream")));
+        EXPECT(sl_str_equal(row->features[1], SL_STR("all")));
+    }
+    end(&f);
+}
+
 /* Node's client compares with 21.10.1 by the rules of semver; Go and Rust want numbers in all three parts. */
 TEST(features_give_a_version_that_every_client_understands)
 {

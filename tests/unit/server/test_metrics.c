@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "server/groups/group_metrics.h"
 #include "server/metrics.h"
 
 enum {
@@ -148,6 +149,15 @@ TEST(the_document_has_a_row_for_each_metric_and_no_other)
     }
     for (const char *at = document; (at = strstr(at, "\n| `")) != NULL; at++)
         rows++;
-    EXPECT_EQ(rows, sl_metric_count);
+    for (size_t i = 0; i < sl_group_metric_count; i++) {
+        const sl_group_metric *const metric = &sl_group_metrics[i];
+        char row[512];
+        snprintf(row, sizeof row, "\n| `%s` | %s | %s | %s |", metric->name,
+                 sl_metric_kind_name(metric->kind), metric->by_state ? "state" : "", metric->help);
+        if (strstr(document, row) == NULL)
+            fail_msg("docs/METRICS.md has no row%s", row);
+        EXPECT_EQ(ends_with(metric->name, "_total"), metric->kind == SL_METRIC_COUNTER);
+    }
+    EXPECT_EQ(rows, sl_metric_count + sl_group_metric_count);
     free(document);
 }

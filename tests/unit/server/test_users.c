@@ -103,7 +103,7 @@ TEST(user_passwords_and_groups_are_bounded)
         groups[i] = SL_STR("g");
     EXPECT_OK(sl_user_check_groups(groups, SL_USER_GROUPS_MAX, NULL));
     EXPECT_ERR(sl_user_check_groups(groups, SL_USER_GROUPS_MAX + 1, NULL), SL_ERR_INVALID);
-    groups[3] = (sl_str){ long_one, SL_GROUP_NAME_BYTES_MAX + 1 };
+    groups[3] = (sl_str){ long_one, SL_USER_GROUP_BYTES_MAX + 1 };
     EXPECT_ERR(sl_user_check_groups(groups, 4, NULL), SL_ERR_INVALID);
     groups[3] = SL_STR("");
     EXPECT_ERR(sl_user_check_groups(groups, 4, NULL), SL_ERR_INVALID);

@@ -37,7 +37,7 @@ static void emit_nothing(void *ctx, uint64_t group, sl_sink sink)
     sink.emit(sink.ctx, &effect);
 }
 
-/* A batch that touches everything: streams, metadata, a revival, a group with records. */
+/* A batch that touches everything: streams, metadata, a revival, a group with records and two definitions. */
 static uint32_t make_ops(sl_op ops[8], const sl_event_in *e, const sl_effect *record)
 {
     const sl_expected any = { .kind = SL_EXPECT_ANY };
@@ -49,9 +49,10 @@ static uint32_t make_ops(sl_op ops[8], const sl_event_in *e, const sl_effect *re
     ops[3] = (sl_op){ .kind = SL_OP_APPEND, .append = { SL_STR("$$t"), any, e + 3, 1 } };
     ops[4] = (sl_op){ .kind = SL_OP_GROUP_CREATE, .group_create = { 1, SL_STR("definition") } };
     ops[5] = (sl_op){ .kind = SL_OP_GROUP_RECORD, .group_record = { 1, record } };
-    ops[6] =
+    ops[6] = (sl_op){ .kind = SL_OP_GROUP_UPDATE, .group_update = { 1, SL_STR("another one") } };
+    ops[7] =
         (sl_op){ .kind = SL_OP_TOMBSTONE, .remove = { .stream = SL_STR("u"), .expected = any, .id = id } };
-    return 7;
+    return 8;
 }
 
 static void expect_missing(const sl_store *store, sl_str stream)
@@ -90,10 +91,72 @@ TEST(a_batch_without_memory_is_refused_whole_and_works_later)
             EXPECT_OK(submit(store, ops, op_count));
         }
         EXPECT_OK(sl_store_memory_restart(store, SL_RESTART_POWER_CUT));
-        EXPECT_EQ(sl_store_end(store), SL_POSITION_FIRST + 9);
+        EXPECT_EQ(sl_store_end(store), SL_POSITION_FIRST + 10);
         sl_store_close(store);
         EXPECT_EQ(t.block_count, 0);
     }
+}
+
+static sl_err keep_definition(void *ctx, uint64_t group, sl_str definition)
+{
+    (void)group;
+    *(sl_str *)ctx = definition; /* good until the store is changed */
+    return SL_OK;
+}
+
+static sl_str definition_in(sl_store *store)
+{
+    sl_str definition = { 0 };
+
+    EXPECT_OK(sl_store_load(store, &(sl_loader){ &definition, keep_definition, NULL }));
+    return definition;
+}
+
+TEST(an_update_without_memory_leaves_the_definition)
+{
+    const sl_op create = { .kind = SL_OP_GROUP_CREATE, .group_create = { 1, SL_STR("old") } };
+    const sl_op update = { .kind = SL_OP_GROUP_UPDATE, .group_update = { 1, SL_STR("newer") } };
+    bool failed = true;
+
+    for (size_t fail_at = 1; failed; fail_at++) {
+        test_alloc t = { 0 };
+        const sl_alloc alloc = test_alloc_use(&t);
+        const sl_store_setup setup = { .alloc = &alloc };
+        sl_store *store = NULL;
+
+        EXPECT_OK(sl_store_open_memory(&setup, &store));
+        EXPECT_OK(submit(store, &create, 1));
+        t.call_count = 0;
+        t.fail_at = fail_at;
+        failed = submit(store, &update, 1) == SL_ERR_NOMEM;
+        t.fail_at = 0;
+        EXPECT(sl_str_equal(definition_in(store), failed ? SL_STR("old") : SL_STR("newer")));
+        EXPECT_OK(submit(store, &update, 1));
+        EXPECT(sl_str_equal(definition_in(store), SL_STR("newer")));
+        sl_store_close(store);
+        EXPECT_EQ(t.block_count, 0);
+    }
+}
+
+TEST(older_definitions_do_not_fill_the_memory)
+{
+    test_alloc t = { 0 };
+    const sl_alloc alloc = test_alloc_use(&t);
+    const sl_store_setup setup = { .alloc = &alloc };
+    const sl_op create = { .kind = SL_OP_GROUP_CREATE, .group_create = { 1, SL_STR("old") } };
+    const sl_op update = { .kind = SL_OP_GROUP_UPDATE, .group_update = { 1, SL_STR("newer") } };
+    sl_store *store = NULL;
+    size_t blocks = 0;
+
+    EXPECT_OK(sl_store_open_memory(&setup, &store));
+    EXPECT_OK(submit(store, &create, 1));
+    for (int i = 0; i < 100; i++) {
+        EXPECT_OK(submit(store, &update, 1));
+        if (i == 0)
+            blocks = t.block_count;
+        EXPECT_EQ(t.block_count, blocks);
+    }
+    sl_store_close(store);
 }
 
 static void mark_done(void *ctx, const sl_commit *commit)
@@ -126,6 +189,35 @@ TEST(a_sync_covers_only_what_was_written_before_it_began)
     EXPECT_EQ(sl_store_end(store), SL_POSITION_FIRST + 1);
     sl_store_poll(store);
     EXPECT(done[1]);
+    sl_store_close(store);
+}
+
+/* The same for definitions: a power cut leaves the newest one that the sync covered. */
+TEST(a_sync_makes_the_definitions_safe_that_were_written_before_it_began)
+{
+    static const sl_str definitions[] = { SL_STR_INIT("first"), SL_STR_INIT("second"), SL_STR_INIT("third") };
+    const sl_store_setup setup = { .alloc = &sl_alloc_default };
+    const sl_op create = { .kind = SL_OP_GROUP_CREATE, .group_create = { 1, SL_STR("old") } };
+    bool done[3] = { false, false, false };
+    sl_store *store = NULL;
+
+    EXPECT_OK(sl_store_open_memory(&setup, &store));
+    EXPECT_OK(submit(store, &create, 1));
+    for (int i = 0; i < 3; i++) {
+        const sl_op op = { .kind = SL_OP_GROUP_UPDATE, .group_update = { 1, definitions[i] } };
+        const sl_batch batch = { &op, 1, i < 2 ? SL_DURABLE_SYNC : SL_DURABLE_WRITTEN };
+
+        EXPECT_OK(sl_store_submit(store, &batch, mark_done, &done[i]));
+        if (i > 0) /* the first two are synced together */
+            sl_store_turn(store);
+    }
+    sl_store_poll(store);
+    EXPECT(done[0] && done[1] && done[2]);
+    EXPECT(sl_str_equal(definition_in(store), definitions[2]));
+    EXPECT_OK(sl_store_memory_restart(store, SL_RESTART_POWER_CUT));
+    EXPECT(sl_str_equal(definition_in(store), definitions[1]));
+    EXPECT_OK(sl_store_memory_restart(store, SL_RESTART_POWER_CUT));
+    EXPECT(sl_str_equal(definition_in(store), definitions[1]));
     sl_store_close(store);
 }
 

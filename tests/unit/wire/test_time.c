@@ -247,3 +247,25 @@ TEST(wire_a_client_can_leave_gracefully_too)
     EXPECT(sl_connection_finished(r.client.connection));
     pair_close(&r);
 }
+
+/* A consumer that was sent a lot and works on it for long. */
+TEST(wire_memory_for_what_was_sent_goes_after_a_second_of_silence)
+{
+    pair r = { .many = 200, .many_bytes = 1000 };
+    size_t in_hand;
+    seen *s;
+
+    EXPECT(pair_open(&r, NULL, NULL));
+    s = pair_call(&r, PATH_MANY);
+    EXPECT_OK(pair_say(s, "go"));
+    pair_run(&r);
+    EXPECT_EQ(s->messages, 200);
+    in_hand = r.server.memory.byte_count;
+    EXPECT(sl_connection_due_ns(r.server.connection) <= r.now_ns + SECOND);
+    pair_wait(&r, SECOND - 1);
+    EXPECT_EQ(r.server.memory.byte_count, in_hand);
+    pair_wait(&r, 1);
+    EXPECT(r.server.memory.byte_count + 64 * 1024 < in_hand);
+    EXPECT(sl_connection_due_ns(r.server.connection) > r.now_ns + SECOND);
+    pair_close(&r);
+}

@@ -1,0 +1,123 @@
+/* client/holding.h — what this process holds of a group: one entry for each message that it was given and has not heard the end of.
+ *
+ *      event --add--> held --ack, nack, release--> queued --sent--> said --answer--> gone
+ *                                                     ^              |
+ *                                                     +--connection--+
+ *                                                         broken
+ *
+ * Entries come from chunks that are taken when they are needed first and never given back, so that the path of an event takes no
+ * memory. Ids may repeat: an entry is found by its id, and then by what is looked for. What waits to be sent stands in
+ * one queue for each kind of message, so a turn sends one message of each, however many ids there are. */
+#ifndef SL_CLIENT_HOLDING_H
+#define SL_CLIENT_HOLDING_H
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "base/uuid.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum sl_holding_verb {
+    SL_HOLDING_NONE, /* held */
+    SL_HOLDING_ACK,
+    SL_HOLDING_NACK,
+    SL_HOLDING_RELEASE,
+    SL_HOLDING_VERB_COUNT_
+} sl_holding_verb;
+
+/* Why a nack; shared by those that were given it in one call. */
+typedef struct sl_holding_words {
+    uint32_t users;
+    int32_t action;
+    size_t bytes;
+    char text[];
+} sl_holding_words;
+
+typedef struct sl_holding_entry {
+    sl_map_node by_id;
+    sl_list all;   /* in the order in which they came; of a free one: the list of those */
+    sl_list queue; /* of its verb; in none: held, or said */
+    sl_list start, extend;
+    sl_uuid id;
+    uint64_t place; /* what stands where: tells two events with one id apart */
+    uint64_t token;
+    uint64_t lease_until_ns;
+    uint64_t said_number; /* answers come in the order of these */
+    sl_holding_verb verb;
+    uint32_t extend_ms;
+    sl_holding_words *words; /* NACK */
+    bool started;            /* by the user */
+    bool is_said;            /* on this call */
+    bool was_said;           /* on one that broke before the answer */
+    bool is_own;     /* the user does not know of it: it was never given out, or he has heard of its end */
+    bool is_resumed; /* listed as still held on this call, and nothing was heard of that */
+    bool is_renewed; /* then it came again: a `lost` is the answer to the list */
+    bool
+        is_ghost; /* acked, and told that the lease was gone; kept to know the message again if it comes at once */
+    bool is_mark; /* for walks over all of them */
+} sl_holding_entry;
+
+typedef struct sl_holding_chunk sl_holding_chunk;
+
+typedef struct sl_holding {
+    const sl_alloc *alloc;
+    sl_hash_seed seed;
+    uint32_t capacity;
+    uint32_t count, held_count, said_count,
+        user_count; /* all; without a verb; said; with a verb and not is_own */
+    uint32_t ghost_count;
+    sl_map map;
+    sl_map_node **table;
+    size_t table_length;
+    sl_holding_chunk *chunks;
+    sl_list free, all;
+    sl_list queues[SL_HOLDING_VERB_COUNT_]; /* NONE is not used */
+    sl_list starts, extends;
+    uint64_t said_number;
+} sl_holding;
+
+/* SL_OK, SL_ERR_NOMEM. */
+sl_err sl_holding_init(sl_holding *holding, const sl_alloc *alloc, sl_hash_seed seed, uint32_t capacity);
+/* Also right for one that is all zero. */
+void sl_holding_done(sl_holding *holding);
+
+/* NULL: as many as the capacity are there, or no memory. */
+sl_holding_entry *sl_holding_add(sl_holding *holding, sl_uuid id, uint64_t place);
+void sl_holding_remove(sl_holding *holding, sl_holding_entry *held);
+
+/* The newest that nothing was said of; the one that was said first and waits for its answer; the newest at this place. NULL: none. */
+sl_holding_entry *sl_holding_find_held(const sl_holding *holding, sl_uuid id);
+sl_holding_entry *sl_holding_find_said(const sl_holding *holding, sl_uuid id);
+sl_holding_entry *sl_holding_find_place(const sl_holding *holding, sl_uuid id, uint64_t place);
+
+sl_holding_entry *sl_holding_find_marked(const sl_holding *holding, sl_uuid id);
+
+/* Any ghost, or NULL. */
+sl_holding_entry *sl_holding_find_ghost(const sl_holding *holding);
+
+/* The oldest held one whose lease has ended, or NULL. */
+sl_holding_entry *sl_holding_find_ended(const sl_holding *holding, uint64_t now_ns);
+
+/* It shall be sent; words are counted. */
+void sl_holding_say(sl_holding *holding, sl_holding_entry *held, sl_holding_verb verb,
+                    sl_holding_words *words);
+/* It was sent. */
+void sl_holding_said(sl_holding *holding, sl_holding_entry *held);
+/* The connection broke: what was said is to be said again, in the order in which they came. */
+void sl_holding_unsay_all(sl_holding *holding);
+
+/* It was answered; only its id and place are kept, and it is the user's no more. */
+void sl_holding_bury(sl_holding *holding, sl_holding_entry *held);
+
+void sl_holding_start(sl_holding *holding, sl_holding_entry *held);
+void sl_holding_extend(sl_holding *holding, sl_holding_entry *held, uint32_t lease_ms);
+
+/* One user: the caller; to be given back with sl_holding_words_drop(). NULL: no memory. */
+sl_holding_words *sl_holding_words_new(sl_holding *holding, int32_t action, const char *text, size_t bytes);
+void sl_holding_words_drop(sl_holding *holding, sl_holding_words *words);
+
+#endif

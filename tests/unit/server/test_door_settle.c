@@ -1,0 +1,56 @@
+/* tests/unit/server/test_door_settle.c — the door that is shut for appends and still open for what settles (B14). */
+#include "rig.h"
+
+#include "server/door.h"
+
+typedef struct outcome {
+    unsigned done_count;
+    sl_err err;
+} outcome;
+
+static void on_done(void *ctx, const sl_commit *commit)
+{
+    outcome *const o = ctx;
+
+    o->done_count++;
+    o->err = commit->err;
+}
+
+static const sl_event_in event = {
+    .id = { { 1 } }, .type = SL_STR_INIT("t"), .data = SL_STR_INIT("{}"), .created_ns = 1
+};
+static const sl_op create = { .kind = SL_OP_GROUP_CREATE, .group_create = { 7, SL_STR_INIT("{}") } };
+static const sl_op append = { .kind = SL_OP_APPEND,
+                              .append = { .stream = SL_STR_INIT("s"), .events = &event, .event_count = 1 } };
+static const sl_effect epoch = { .kind = SL_EFFECT_EPOCH, .epoch = { 1, 10 } };
+static const sl_op record = { .kind = SL_OP_GROUP_RECORD, .group_record = { 7, &epoch } };
+
+static sl_err settle(server_rig *rig, const sl_op *ops, uint32_t count, outcome *o)
+{
+    return sl_door_submit_settle(rig->host->door, &(sl_batch){ .ops = ops, .op_count = count }, on_done, o);
+}
+
+TEST(a_shut_door_takes_records_of_groups_until_it_is_closed)
+{
+    const sl_op parking[] = { record, append };
+    server_rig rig;
+    outcome o = { 0 };
+
+    server_rig_init(&rig);
+    server_rig_start(&rig);
+    EXPECT_OK(settle(&rig, &create, 1, &o));
+    sl_door_shut(rig.host->door, "maintenance");
+    EXPECT_OK(settle(&rig, &record, 1, &o));
+    EXPECT_OK(settle(&rig, parking, 2, &o));                   /* an append of the group itself */
+    EXPECT_ERR(settle(&rig, &append, 1, &o), SL_ERR_DRAINING); /* and not one without a record */
+    EXPECT_ERR(settle(&rig, &create, 1, &o), SL_ERR_DRAINING);
+    EXPECT_ERR(sl_door_submit(rig.host->door, &(sl_batch){ .ops = &record, .op_count = 1 }, on_done, &o),
+               SL_ERR_DRAINING);
+    sl_door_close(rig.host->door, "the end");
+    EXPECT_ERR(settle(&rig, &record, 1, &o), SL_ERR_DRAINING);
+    EXPECT_STR(sl_door_reason(rig.host->door), "maintenance");
+    server_rig_run(&rig);
+    EXPECT_EQ(o.done_count, 3);
+    EXPECT_OK(o.err);
+    server_rig_done(&rig);
+}
