@@ -28,6 +28,17 @@ typedef struct bench_options {
     bool quick;
 } bench_options;
 
+/* --- the command line: what cannot be meant ends the program with a sentence and 2 --- */
+
+/* The value of --NAME. */
+uint64_t bench_number(const char *name, const char *text, uint64_t least, uint64_t most);
+
+/* Is `name` one of the words, which are separated by commas? NULL: everything is. */
+bool bench_is_named(const char *words, const char *name);
+
+/* Every word must be one of the known ones (NULL at their end), or it would be left out without a word. */
+void bench_check_names(const char *option, const char *words, const char *const *known);
+
 /* --- errors --- */
 
 /* Says what does not work, ends what bench_at_end() named, removes the folder, ends with 1. */

@@ -1,6 +1,8 @@
 /* bench/common/tools.c — clock, random numbers, medians, and ends that leave nothing behind. */
 #include "common/bench.h"
 
+#include "base/str.h"
+
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -95,6 +97,67 @@ static int by_value(const void *a, const void *b)
 
     return (x > y) - (x < y);
 }
+
+/* --- the command line --- */
+
+uint64_t bench_number(const char *name, const char *text, uint64_t least, uint64_t most)
+{
+    uint64_t value = 0;
+
+    if (sl_str_parse_u64(sl_str_from(text), &value) == SL_OK && value >= least && value <= most)
+        return value;
+    fprintf(stderr, "bench-%s: --%s must be a whole number from %llu to %llu, not '%s'\n", bench_name, name,
+            (unsigned long long)least, (unsigned long long)most, text);
+    exit(2);
+}
+
+/* The first of the words; false: there is none left. */
+static bool next_word(sl_str *rest, sl_str *ret_word)
+{
+    if (rest->data == NULL)
+        return false;
+    if (!sl_str_cut(*rest, ',', ret_word, rest)) {
+        *ret_word = *rest;
+        *rest = (sl_str){ NULL, 0 };
+    }
+    return true;
+}
+
+bool bench_is_named(const char *words, const char *name)
+{
+    sl_str rest = words == NULL ? (sl_str){ NULL, 0 } : sl_str_from(words), word;
+
+    while (next_word(&rest, &word))
+        if (sl_str_equal(word, sl_str_from(name)))
+            return true;
+    return words == NULL;
+}
+
+static bool is_known(sl_str word, const char *const *known)
+{
+    for (; *known != NULL; known++)
+        if (sl_str_equal(word, sl_str_from(*known)))
+            return true;
+    return false;
+}
+
+void bench_check_names(const char *option, const char *words, const char *const *known)
+{
+    sl_str rest = words == NULL ? (sl_str){ NULL, 0 } : sl_str_from(words), word;
+
+    while (next_word(&rest, &word)) {
+        if (is_known(word, known))
+            continue;
+        fprintf(stderr, "bench-%s: --%s does not know '%.*s'; it knows", bench_name, option, (int)word.bytes,
+                word.data);
+        for (; *known != NULL; known++)
+            fprintf(stderr, " %s", *known);
+        fputc('\n', stderr);
+        exit(2);
+    }
+}
+
+/* --- numbers --- */
 
 double bench_median(const double *values, size_t count)
 {

@@ -88,17 +88,6 @@ static const char help[] =
 
 /* --- who takes part --- */
 
-static bool is_named(const char *names, const char *name)
-{
-    const size_t bytes = strlen(name);
-
-    for (const char *at = names; at != NULL && *at != '\0';
-         at = strchr(at, ','), at = at == NULL ? NULL : at + 1)
-        if (strncmp(at, name, bytes) == 0 && (at[bytes] == ',' || at[bytes] == '\0'))
-            return true;
-    return false;
-}
-
 static size_t choose(const options *o, figures *others)
 {
     size_t count = 0;
@@ -106,7 +95,7 @@ static size_t choose(const options *o, figures *others)
     for (size_t i = 0; consumer_others[i] != NULL; i++) {
         const peer_kind *const server = consumer_others[i]->peer;
 
-        if (o->peers != NULL && !is_named(o->peers, server->name))
+        if (!bench_is_named(o->peers, server->name))
             continue;
         if (peer_available(server))
             others[count++].kind = consumer_others[i];
@@ -336,6 +325,12 @@ static void part_memory(const options *o)
 
 /* --- the program --- */
 
+static const char *const part_names[] = { "rate", "latency", "groups", "behind", "memory", NULL };
+static const char *const peer_names[] = { "none",       "redis-always",     "redis-everysec",
+                                          "nats",       "rabbitmq-classic", "rabbitmq-quorum",
+                                          "beanstalkd", "beanstalkd-f0",    "postgres",
+                                          NULL };
+
 static const struct option names[] = {
     { "only", required_argument, NULL, 'o' },   { "peers", required_argument, NULL, 'p' },
     { "rounds", required_argument, NULL, 'r' }, { "seconds", required_argument, NULL, 's' },
@@ -344,25 +339,14 @@ static const struct option names[] = {
     { "help", no_argument, NULL, 'h' },         { 0 },
 };
 
-static uint32_t number_of(const char *name, const char *text, uint32_t most)
-{
-    char *end;
-    const unsigned long value = strtoul(text, &end, 10);
-
-    if (*text >= '0' && *text <= '9' && *end == '\0' && value >= 1 && value <= most)
-        return (uint32_t)value;
-    fprintf(stderr, "bench-delivery: --%s must be a whole number from 1 to %u, not '%s'\n", name, most, text);
-    exit(2);
-}
-
 static void take_option(options *o, int letter, const char *value)
 {
     switch (letter) {
     case 'o': o->common.parts = value; break;
     case 'p': o->peers = value; break;
-    case 'r': o->common.rounds = number_of("rounds", value, BENCH_ROUNDS_MAX); break;
-    case 's': o->seconds = number_of("seconds", value, 60); break;
-    case 'b': o->behind = number_of("behind", value, 1000 * 1000 * 1000); break;
+    case 'r': o->common.rounds = (uint32_t)bench_number("rounds", value, 1, BENCH_ROUNDS_MAX); break;
+    case 's': o->seconds = (double)bench_number("seconds", value, 1, 60); break;
+    case 'b': o->behind = bench_number("behind", value, 1, 1000 * 1000 * 1000); break;
     case 'q': o->common.quick = true; break;
     case 'f': o->common.parent = value; break;
     case 'j': o->common.json = value; break;
@@ -382,6 +366,8 @@ static options read_options(int count, char **words)
         fprintf(stderr, "bench-delivery: what is '%s'? --help shows what can be said\n", words[optind]);
         exit(2);
     }
+    bench_check_names("only", o.common.parts, part_names);
+    bench_check_names("peers", o.peers, peer_names);
     if (o.common.quick) {
         o.common.rounds = 1;
         o.seconds = 0.2;
@@ -391,7 +377,7 @@ static options read_options(int count, char **words)
 
 static void part(const options *o, const char *name, void (*run)(const options *))
 {
-    if (o->common.parts != NULL && strstr(o->common.parts, name) == NULL)
+    if (!bench_is_named(o->common.parts, name))
         return;
     run(o);
     if (o->common.json == NULL || strcmp(o->common.json, "-") != 0)

@@ -39,6 +39,12 @@ static const char help[] =
     "  --json FILE       writes what was found to FILE as well; -: to the terminal, instead of the table\n"
     "  --help            this text\n";
 
+static const char *const part_names[] = { "append", "latency", "read", "node", NULL };
+static const char *const peer_names[] = { "none",       "redis-always",     "redis-everysec",
+                                          "nats",       "rabbitmq-classic", "rabbitmq-quorum",
+                                          "beanstalkd", "beanstalkd-f0",    "postgres",
+                                          NULL };
+
 static const struct option names[] = {
     { "only", required_argument, NULL, 'o' },
     { "peers", required_argument, NULL, 'p' },
@@ -51,24 +57,13 @@ static const struct option names[] = {
     { 0 },
 };
 
-static uint32_t number_of(const char *name, const char *text, uint32_t most)
-{
-    char *end;
-    const unsigned long value = strtoul(text, &end, 10);
-
-    if (*text >= '0' && *text <= '9' && *end == '\0' && value >= 1 && value <= most)
-        return (uint32_t)value;
-    fprintf(stderr, "bench-server: --%s must be a whole number from 1 to %u, not '%s'\n", name, most, text);
-    exit(2);
-}
-
 static void take_option(run_options *o, int letter, const char *value)
 {
     switch (letter) {
     case 'o': o->common.parts = value; break;
     case 'p': o->peers = value; break;
-    case 'r': o->common.rounds = number_of("rounds", value, BENCH_ROUNDS_MAX); break;
-    case 's': o->seconds = number_of("seconds", value, 60); break;
+    case 'r': o->common.rounds = (uint32_t)bench_number("rounds", value, 1, BENCH_ROUNDS_MAX); break;
+    case 's': o->seconds = (double)bench_number("seconds", value, 1, 60); break;
     case 'q': o->common.quick = true; break;
     case 'f': o->common.parent = value; break;
     case 'j': o->common.json = value; break;
@@ -88,6 +83,8 @@ static run_options read_options(int count, char **words)
         fprintf(stderr, "bench-server: what is '%s'? --help shows what can be said\n", words[optind]);
         exit(2);
     }
+    bench_check_names("only", o.common.parts, part_names);
+    bench_check_names("peers", o.peers, peer_names);
     if (o.common.quick) {
         o.common.rounds = 1;
         o.seconds = 0.2;
@@ -97,7 +94,7 @@ static run_options read_options(int count, char **words)
 
 static void part(const run_options *o, const char *name, void (*run)(const run_options *))
 {
-    if (o->common.parts != NULL && strstr(o->common.parts, name) == NULL)
+    if (!bench_is_named(o->common.parts, name))
         return;
     run(o);
     if (o->common.json == NULL || strcmp(o->common.json, "-") != 0)

@@ -32,7 +32,7 @@ typedef struct figures {
 
 static bool is_wanted(const run_options *o, const peer_kind *kind)
 {
-    return o->peers == NULL || strstr(o->peers, kind->name) != NULL;
+    return bench_is_named(o->peers, kind->name);
 }
 
 static size_t choose(const run_options *o, figures *all)

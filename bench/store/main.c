@@ -60,16 +60,7 @@ enum {
 
 /* --- options --- */
 
-static uint64_t number_of(const char *name, const char *text, uint64_t least, uint64_t most)
-{
-    uint64_t value = 0;
-
-    if (sl_str_parse_u64(sl_str_from(text), &value) == SL_OK && value >= least && value <= most)
-        return value;
-    fprintf(stderr, "bench-store: --%s must be a whole number from %llu to %llu, not '%s'\n", name,
-            (unsigned long long)least, (unsigned long long)most, text);
-    exit(2);
-}
+static const char *const parts[] = { "append", "read", "lease", "open", NULL };
 
 static const struct option names[] = {
     { "only", required_argument, NULL, 'o' },   { "rounds", required_argument, NULL, 'r' },
@@ -91,35 +82,17 @@ static void take_option(request *r, int letter, const char *value)
 
     switch (letter) {
     case 'o': o->parts = value; break;
-    case 'r': o->rounds = (uint32_t)number_of("rounds", value, 1, BENCH_ROUNDS_MAX); break;
+    case 'r': o->rounds = (uint32_t)bench_number("rounds", value, 1, BENCH_ROUNDS_MAX); break;
     case 'q': o->quick = true; break;
-    case 's': o->streams = (uint32_t)number_of("streams", value, 1, BENCH_STREAMS_MAX); break;
-    case 'e': o->events = number_of("events", value, 1, UINT64_C(10000000000)); break;
-    case 'g': o->gigabytes = number_of("gigabytes", value, 1, 1000); break;
-    case 'd': o->seed = number_of("seed", value, 0, UINT32_MAX); break;
+    case 's': o->streams = (uint32_t)bench_number("streams", value, 1, BENCH_STREAMS_MAX); break;
+    case 'e': o->events = bench_number("events", value, 1, UINT64_C(10000000000)); break;
+    case 'g': o->gigabytes = bench_number("gigabytes", value, 1, 1000); break;
+    case 'd': o->seed = bench_number("seed", value, 0, UINT32_MAX); break;
     case 'f': o->parent = value; break;
     case 'j': o->json = value; break;
     case 'i': r->inspect = value; break;
     case 'h': fputs(help, stdout); exit(0);
     default: fputs("bench-store: --help shows what can be said\n", stderr); exit(2);
-    }
-}
-
-/* Every word must be a part; one that is not would be left out without a word. */
-static void check_parts(const char *parts)
-{
-    sl_str rest = sl_str_from(parts), part;
-
-    for (bool more = parts != NULL; more;) {
-        more = sl_str_cut(rest, ',', &part, &rest);
-        if (!more)
-            part = rest;
-        if (!sl_str_equal(part, SL_STR("append")) && !sl_str_equal(part, SL_STR("read")) &&
-            !sl_str_equal(part, SL_STR("lease")) && !sl_str_equal(part, SL_STR("open"))) {
-            fprintf(stderr, "bench-store: there is no part '%.*s'; parts are append, read, lease, open\n",
-                    (int)part.bytes, part.data);
-            exit(2);
-        }
     }
 }
 
@@ -134,7 +107,7 @@ static request read_options(int count, char **words)
         fprintf(stderr, "bench-store: what is '%s'? --help shows what can be said\n", words[optind]);
         exit(2);
     }
-    check_parts(r.options.parts);
+    bench_check_names("only", r.options.parts, parts);
     if (r.options.rounds == 0)
         r.options.rounds = r.options.quick ? QUICK_ROUNDS : ROUNDS;
     if (r.options.quick && r.options.events == 0)
@@ -143,11 +116,6 @@ static request read_options(int count, char **words)
 }
 
 /* --- running --- */
-
-static bool is_wanted(const bench_options *options, const char *part)
-{
-    return options->parts == NULL || strstr(options->parts, part) != NULL;
-}
 
 static void show(const bench_options *options)
 {
@@ -161,9 +129,9 @@ static void need_space(const bench_options *options)
     const uint64_t open_bytes =
         options->events != 0 ? options->events * bench_event_record_bytes() : options->gigabytes << 30;
 
-    if (is_wanted(options, "append"))
+    if (bench_is_named(options->parts, "append"))
         bench_need_space(options->quick ? append_bytes / 5 : append_bytes * options->rounds / ROUNDS);
-    if (is_wanted(options, "open"))
+    if (bench_is_named(options->parts, "open"))
         bench_need_space(SPACE_FACTOR * open_bytes + ((uint64_t)1 << 28));
 }
 
@@ -174,7 +142,7 @@ static void run_append_and_read(const bench_options *options)
     bench_stores_open(&stores, options);
     bench_part_append(&stores, options);
     show(options);
-    if (is_wanted(options, "read"))
+    if (bench_is_named(options->parts, "read"))
         bench_part_read(&stores, options);
     show(options);
     bench_stores_close(&stores);
@@ -185,12 +153,12 @@ static void run(const bench_options *options)
     bench_check();
     bench_folder_open(options->parent);
     need_space(options);
-    if (is_wanted(options, "append") || is_wanted(options, "read"))
+    if (bench_is_named(options->parts, "append") || bench_is_named(options->parts, "read"))
         run_append_and_read(options);
-    if (is_wanted(options, "lease"))
+    if (bench_is_named(options->parts, "lease"))
         bench_part_lease(options);
     show(options);
-    if (is_wanted(options, "open"))
+    if (bench_is_named(options->parts, "open"))
         bench_part_open(options);
     show(options);
     bench_report_end(options);

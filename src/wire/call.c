@@ -255,16 +255,6 @@ void sl_engine_timer_due(sl_call *call)
     sl_engine_release(call);
 }
 
-sl_connection *sl_call_connection(const sl_call *call)
-{
-    return call->connection;
-}
-
-uint32_t sl_call_stream_id(const sl_call *call)
-{
-    return (uint32_t)call->stream_id;
-}
-
 sl_str sl_call_path(const sl_call *call)
 {
     return (sl_str){ (const char *)sl_buf_data(&call->path), call->path.bytes };

@@ -23,8 +23,6 @@
 
 /* What came with the call. */
 
-sl_connection *sl_call_connection(const sl_call *call);
-uint32_t sl_call_stream_id(const sl_call *call);
 sl_str sl_call_path(const sl_call *call);
 
 /* The application's own pointer; NULL at first. */

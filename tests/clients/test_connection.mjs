@@ -49,7 +49,7 @@ check("subscriptions have no deadline", async (it) => {
     const subscription = watch(it.client.subscribeToStream(stream, { deadline: 1 }));
     await subscription.untilCaughtUp();
     server.freeze();
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await new Promise((resolve) => setTimeout(resolve, 300)); /* its time has to be over: nothing tells when it is */
     server.thaw();
     await it.append(stream, it.numbered(1, { first: 1 }));
     await subscription.untilCount(2);

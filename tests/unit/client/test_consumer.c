@@ -463,6 +463,7 @@ TEST(a_consumer_comes_back_by_itself_and_lists_what_it_holds)
     EXPECT_EQ(sl_consumer_ack(s->consumer, &s->last, 1), 1);
     wake_up(s);
     STAGE_UNTIL(s, s->acked == 1);
+    EXPECT(sl_consumer_held_count(s->consumer) == 2 && sl_consumer_unanswered_count(s->consumer) == 1);
     cut(s); /* before the answer */
     STAGE_UNTIL(s, s->acked == 2);
     EXPECT_EQ(s->resumed, 3);
