@@ -195,6 +195,9 @@ static void print_json(const stopping *s)
     sl_field_number(&fields, "meant", s->progress.meant);
     sl_field_number(&fields, "drained", s->progress.drained);
     sl_field_number(&fields, "in_flight", s->progress.in_flight);
+    sl_field_number(&fields, "went_away", s->progress.went_away);
+    sl_field_number(&fields, "lost", s->progress.lost);
+    sl_field_number(&fields, "unlabelled", s->progress.unlabelled);
     sl_field_bool(&fields, "done", is_done(s));
     fputs("}\n", out);
 }
@@ -211,6 +214,10 @@ static void print_lines(const stopping *s)
 
     if (p->meant == 0 && s->missing == 0)
         fputs("no such consumer is there: nothing to wait for\n", out);
+    else if (is_done(s) && p->went_away > 0)
+        fprintf(out,
+                "gone: %" PRIu32 " drained, %" PRIu32 " went away with %" PRIu32 " message%s in flight\n",
+                p->drained - p->went_away, p->went_away, p->lost, plural(p->lost));
     else if (is_done(s))
         fprintf(out, "drained: %" PRIu32 " consumer%s, safe to terminate\n", p->drained, plural(p->drained));
     else
@@ -218,6 +225,11 @@ static void print_lines(const stopping *s)
                 "asked %" PRIu32 " consumer%s to stop: %" PRIu32 " drained, %" PRIu32
                 " message%s in flight\n",
                 p->meant, plural(p->meant), p->drained, p->in_flight, plural(p->in_flight));
+    if (p->unlabelled > 0)
+        fprintf(out,
+                "%" PRIu32 " of them %s there since before the server was started: whether the label is "
+                "theirs is not known\n",
+                p->unlabelled, p->unlabelled == 1 ? "is" : "are");
 }
 
 /* When the wait has ended before. */
@@ -242,9 +254,11 @@ static int complain_held(const stopping *s)
 static int finish(stopping *s)
 {
     (s->session->invocation->json ? print_json : print_lines)(s);
-    if (is_done(s) || s->session->invocation->values[SL_OPT_WAIT].source == SL_OPTION_UNSET)
+    if (s->session->invocation->values[SL_OPT_WAIT].source == SL_OPTION_UNSET)
         return SL_EXIT_OK;
-    return complain_held(s);
+    if (!is_done(s))
+        return complain_held(s);
+    return s->progress.went_away > 0 ? SL_EXIT_HELD : SL_EXIT_OK;
 }
 
 static int judge(stopping *s, const sl_client_answer *answer)
@@ -419,9 +433,9 @@ const sl_command sl_command_consumer_stop = {
     .examples = "Before a pod is ended, and a whole version:\n"
                 "  sluice consumer stop $HOSTNAME --wait 25s\n"
                 "  sluice consumer stop --label version=42 --wait 5m --reason deploy\n",
-    .exits =
-        "0 everybody is drained, or nobody was there; without --wait: asked\n"
-        "1 it did not work\n" SL_EXITS_USAGE "4 asked, but somebody was not drained when the wait ended\n",
+    .exits = "0 everybody is drained, or nobody was there; without --wait: asked\n"
+             "1 it did not work\n" SL_EXITS_USAGE "4 asked, but somebody was not drained when the "
+             "wait ended, or went away with messages\n",
 };
 
 const sl_command sl_command_consumer_resume = {

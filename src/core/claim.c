@@ -17,6 +17,22 @@ typedef struct verb {
     uint64_t lease_ns;
 } verb;
 
+/* Two messages with one id may be held at once, and no token tells them apart: the one that is not marked yet is meant. */
+static sl_message *find_to_start(const sl_group *group, const sl_consumer *consumer, const sl_claim *claim)
+{
+    sl_message *message = sl_claim_find(group, claim->id, consumer->id, claim->token);
+    sl_message *held = NULL;
+
+    for (; message != NULL; message = sl_claim_next(message, consumer->id, claim->token)) {
+        if (message->index != SL_INDEX_HELD)
+            continue;
+        if (!message->started)
+            return message;
+        held = message;
+    }
+    return held;
+}
+
 /* Its own, or, for one that knows nothing of resuming, what a dead call of its session was given. */
 static sl_message *find(const sl_group *group, const sl_consumer *consumer, const sl_claim *claim,
                         bool settles)
@@ -48,7 +64,8 @@ static void answer(sl_group *group, const sl_consumer *consumer, sl_uuid id, boo
 
 static void claim_one(sl_group *group, sl_consumer *consumer, const sl_claim *claim, const verb *how)
 {
-    sl_message *const message = find(group, consumer, claim, how->settles);
+    sl_message *const message =
+        how->begins ? find_to_start(group, consumer, claim) : find(group, consumer, claim, how->settles);
     sl_consumer *holder;
 
     if (message == NULL) {

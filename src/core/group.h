@@ -143,7 +143,8 @@ typedef struct sl_join {
  * over what it lists, and what it does not list of that one goes back at once (docs/DELIVERY.md, Coming back); what it
  * lists in vain is LOST. Without, it may settle what dead calls of its session were given, and those leases run on.
  *   SL_OK                 *ret_consumer is its id, never used before or again
- *   SL_ERR_CONSUMERS_MAX  as many are active as settings allow (stopping and away ones do not count)
+ *   SL_ERR_CONSUMERS_MAX  as many are active as settings allow (stopping and away ones do not count). Who comes back to
+ *                         leases that it lists is let in all the same, stopped, to finish them
  *   SL_ERR_FULL           the limits allow no more consumers of any state
  *   SL_ERR_INVALID        window 0, too many tags, a tag 0 */
 sl_err sl_group_join(sl_group *group, const sl_join *join, uint64_t now_ns, uint64_t *ret_consumer);
@@ -158,8 +159,9 @@ sl_err sl_group_away(sl_group *group, uint64_t consumer, uint64_t now_ns);
 
 typedef struct sl_stop {
     sl_asker asked_by;
-    bool hand_back_unstarted; /* also release what it has not marked as started */
-    uint64_t deadline_ns;     /* told to the consumer, not enforced; 0: none */
+    bool
+        hand_back_unstarted; /* also release what it has not marked as started; for an operator see DELIVERY.md */
+    uint64_t deadline_ns; /* told to the consumer, not enforced; 0: none */
 } sl_stop;
 
 /* No new message for this consumer. STOPPED always answers, DRAINED follows when it holds nothing.
@@ -228,6 +230,10 @@ sl_err sl_group_extend(sl_group *group, uint64_t consumer, const sl_claim *claim
                        uint64_t lease_ns, uint64_t now_ns);
 
 /* --- the rest --- */
+
+/* While it is held, nothing is given out; everything else goes on as always. Afterwards the next call, if only a tick, gives out what there
+ * is. Not part of what is recorded: for a caller that cannot carry out deliveries at the moment. */
+void sl_group_hold(sl_group *group, bool held);
 
 /* New rules for what happens from now on; leases and counters stay, consumers stay.
  * SL_OK or SL_ERR_INVALID (the settings, or a pinned strategy in a group that is not keyed). */

@@ -153,6 +153,7 @@ struct sl_group {
     uint64_t epoch_reserved; /* the records tell of it, no later life will use it; >= epoch */
     uint64_t token_next, consumer_next;
     bool open, busy; /* busy: inside a call, to catch a sink that calls back */
+    bool held;       /* nothing is given out */
 
     sl_line lines[SL_LANE_COUNT_];
     sl_pool_map claims, consumers_by_id, sessions;
@@ -193,6 +194,8 @@ void sl_message_free(sl_group *group, sl_message *message);
 uint64_t sl_claim_hash(const sl_group *group, sl_uuid id, uint64_t holder);
 sl_message *sl_claim_find(const sl_group *group, sl_uuid id, uint64_t holder,
                           uint64_t token); /* newest first */
+sl_message *sl_claim_next(const sl_message *message, uint64_t holder,
+                          uint64_t token); /* another one of the same id */
 void sl_message_claimable(sl_group *group, sl_message *message);
 void sl_message_unclaimable(sl_group *group, sl_message *message);
 sl_place sl_message_place(const sl_message *message);

@@ -54,16 +54,24 @@ uint64_t sl_claim_hash(const sl_group *group, sl_uuid id, uint64_t holder)
     return sl_hash(group->seed, bytes, sizeof bytes);
 }
 
-sl_message *sl_claim_find(const sl_group *group, sl_uuid id, uint64_t holder, uint64_t token)
+static sl_message *claim_from(sl_map_node *node, sl_uuid id, uint64_t holder, uint64_t token)
 {
-    sl_map_node *node = sl_map_find(&group->claims.map, sl_claim_hash(group, id, holder));
-
     for (; node != NULL; node = sl_map_next(node)) {
         sl_message *const message = SL_CONTAINER_OF(node, sl_message, by_claim);
         if (sl_uuid_equal(message->id, id) && sl_lease_is(&message->lease, holder, token))
             return message;
     }
     return NULL;
+}
+
+sl_message *sl_claim_find(const sl_group *group, sl_uuid id, uint64_t holder, uint64_t token)
+{
+    return claim_from(sl_map_find(&group->claims.map, sl_claim_hash(group, id, holder)), id, holder, token);
+}
+
+sl_message *sl_claim_next(const sl_message *message, uint64_t holder, uint64_t token)
+{
+    return claim_from(sl_map_next(&message->by_claim), message->id, holder, token);
 }
 
 void sl_message_claimable(sl_group *group, sl_message *message)

@@ -143,6 +143,13 @@ static void shut_gate(sl_group *group, sl_consumer *consumer, sl_asker asked_by)
     consumer->stopped_singly = false;
 }
 
+/* An operator cannot know what is running: of a session that never says what it starts, everything may be. The consumer itself
+ * knows, and the server asks for it only where it ends the call. */
+static bool may_hand_back(const sl_consumer *consumer, const sl_stop *stop)
+{
+    return stop->hand_back_unstarted && (stop->asked_by != SL_ASKER_OPERATOR || consumer->sends_started);
+}
+
 static sl_err stop_one(sl_group *group, sl_consumer *consumer, const sl_stop *stop)
 {
     const bool already = consumer->state != SL_CONSUMER_ACTIVE;
@@ -151,7 +158,7 @@ static sl_err stop_one(sl_group *group, sl_consumer *consumer, const sl_stop *st
         shut_gate(group, consumer, stop->asked_by);
     if (stop->asked_by == SL_ASKER_CONSUMER)
         consumer->stopped_itself = true;
-    if (stop->hand_back_unstarted)
+    if (may_hand_back(consumer, stop))
         hand_back(group, consumer, SL_BACK_RELEASED, false);
     if (!already && stop->asked_by != SL_ASKER_CONSUMER)
         sl_group_emit(group, &(sl_effect){ .kind = SL_EFFECT_STOP_REQUESTED,
@@ -551,20 +558,36 @@ static bool names_one_of(const sl_group *group, const sl_join *join)
     return false;
 }
 
+/* It holds something of what it lists. */
+static bool holds_leases(const sl_group *group, const sl_join *join)
+{
+    if (!join->extensions)
+        return false;
+    for (const sl_consumer *dead = sl_consumer_away_first(group, join->session); dead != NULL;
+         dead = sl_consumer_away_next(dead))
+        for (uint32_t i = 0; i < join->resume_count; i++)
+            if (sl_claim_find(group, join->resume[i], dead->id, 0) != NULL)
+                return true;
+    return false;
+}
+
+/* Who is stopped from the beginning is never active, so no maximum concerns it. That is how one comes in whose place was taken while
+ * it was away: it finishes what it holds, and gets nothing new. */
 static sl_err join_one(sl_group *group, const sl_join *join, uint64_t *ret_consumer)
 {
-    const bool stopped = names_one_of(group, join); /* then it is never active, and no maximum concerns it */
+    const bool ruled = names_one_of(group, join);
+    const bool full = !ruled && is_full(group);
     sl_consumer *consumer;
 
-    if (!stopped && is_full(group))
+    if (full && !holds_leases(group, join))
         return SL_ERR_CONSUMERS_MAX;
     consumer = welcome(group, join);
     if (consumer == NULL)
         return SL_ERR_FULL;
     if (join->extensions)
         come_back(group, consumer, join);
-    if (stopped)
-        stop_one(group, consumer, &(sl_stop){ .asked_by = SL_ASKER_OPERATOR });
+    if (ruled || full)
+        stop_one(group, consumer, &(sl_stop){ .asked_by = ruled ? SL_ASKER_OPERATOR : SL_ASKER_SERVER });
     else
         sl_strategy_consumer_in(group, consumer);
     *ret_consumer = consumer->id;

@@ -103,6 +103,9 @@ static struct MHD_Response *make_response(const sl_admin_answer *answer)
     (void)MHD_add_response_header(response, "Content-Type", answer->content_type);
     (void)MHD_add_response_header(response, "Cache-Control", "no-store");
     (void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    /* Who is refused for lack of room must not keep his connection: those are what there is too little of. */
+    if (answer->status == 503)
+        (void)MHD_add_response_header(response, "Connection", "close");
     if (answer->allow != NULL)
         (void)MHD_add_response_header(response, "Allow", answer->allow);
     if (answer->challenge != NULL)

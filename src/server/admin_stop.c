@@ -105,6 +105,15 @@ static void show(sl_admin_job *job, cJSON *object, bool failed)
     finish(job);
 }
 
+static const char *complaint_of(unsigned status)
+{
+    switch (status) {
+    case 504: return "The wait is over and not everybody is drained; the stop stays.";
+    case 409: return "Somebody went away with messages in flight and may still work on them; the stop stays.";
+    default: return NULL;
+    }
+}
+
 /* With those that are meant as they are now, so that who waited in vain sees for whom. */
 static void show_progress(sl_admin_job *job)
 {
@@ -119,14 +128,17 @@ static void show_progress(sl_admin_job *job)
     add_number(object, "meant", progress->meant, &failed);
     add_number(object, "drained", progress->drained, &failed);
     add_number(object, "in_flight", progress->in_flight, &failed);
+    add_number(object, "went_away", progress->went_away, &failed);
+    add_number(object, "lost", progress->lost, &failed);
+    add_number(object, "unlabelled", progress->unlabelled, &failed);
     failed = cJSON_AddBoolToObject(object, "done", progress->done) == NULL || failed;
     if (!progress->done)
         job->answer->status = job->how.wait_ms > 0 ? 504 : 202;
-    if (job->answer->status == 504)
-        failed = cJSON_AddStringToObject(object, "error",
-                                         "The wait is over and not everybody is drained; the stop stays.") ==
-                     NULL ||
-                 failed;
+    else if (progress->went_away > 0 && job->how.wait_ms > 0)
+        job->answer->status = 409;
+    if (complaint_of(job->answer->status) != NULL)
+        failed =
+            cJSON_AddStringToObject(object, "error", complaint_of(job->answer->status)) == NULL || failed;
     show(job, object, failed);
 }
 
@@ -152,7 +164,9 @@ static void on_changed(void *ctx)
 {
     sl_admin_job *const job = ctx;
 
-    if (job->wait.state == SL_WAIT_FAILED)
+    if (job->wait.state == SL_WAIT_FAILED && job->wait.is_group_gone)
+        refuse(job, 409, SL_GROUP_GONE_SENTENCE);
+    else if (job->wait.state == SL_WAIT_FAILED)
         refuse(job, 503, "Nobody knows how this ends: a group was deleted or failed, or the server ends.");
     else if (job->is_resume)
         show_resumed(job);

@@ -21,7 +21,7 @@ typedef struct sl_server_counters {
     uint64_t subscriptions_now;
     uint64_t consumers_now;          /* of persistent subscriptions, with an open call */
     uint64_t consumers_draining_now; /* those of them that the stopping server waits for */
-    uint64_t consumers_stopped[3];   /* by sl_report_outcome: drained, left, away */
+    uint64_t consumers_stopped[4];   /* by sl_report_outcome: drained, left, away, dropped */
     uint64_t group_pages_held_now;   /* the same as the next, of groups that have no room */
     uint64_t pages_held_now;         /* by readers that wait for their clients: memory */
     uint64_t fell_behind;

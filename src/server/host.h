@@ -63,6 +63,7 @@ struct sl_host {
     uint64_t ids_made;       /* UUIDs that were made here: streams/write.h */
     sl_seldom read_failed, filter_failed;  /* lines of the log: streams/read.c, streams/read_filter.c */
     sl_seldom login_refused, login_failed; /* login.c */
+    sl_seldom group_filter_failed;         /* groups/reader.c */
     /* sl_method_find(); tests bring methods of their own */
     const struct sl_method *(*find_method)(sl_str path, const char **ret_why);
     sl_list turn_ends;            /* sl_turn_end.node: who hands in something at the end of this turn */

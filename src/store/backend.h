@@ -18,7 +18,8 @@ typedef struct sl_store_ops { /* each as its namesake in store.h */
     uint64_t (*end)(const sl_store *store);
     sl_err (*load)(sl_store *store, const sl_loader *loader);
     sl_err (*scavenge)(sl_store *store, const sl_scavenge *how, sl_scavenged_fn *done,
-                       void *ctx); /* NULL: NOT_FOUND */
+                       void *ctx);    /* NULL: NOT_FOUND */
+    bool (*is_full)(sl_store *store); /* NULL: never */
     const char *(*problem)(const sl_store *store);
     void (*close)(sl_store *store);
 } sl_store_ops;

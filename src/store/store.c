@@ -242,6 +242,11 @@ sl_err sl_store_scavenge(sl_store *store, const sl_scavenge *how, sl_scavenged_f
     return store->ops->scavenge == NULL ? SL_ERR_NOT_FOUND : store->ops->scavenge(store, how, done, ctx);
 }
 
+bool sl_store_is_full(sl_store *store)
+{
+    return store->ops->is_full != NULL && store->ops->is_full(store);
+}
+
 const char *sl_store_problem(const sl_store *store)
 {
     return store->ops->problem(store);

@@ -159,6 +159,8 @@ typedef void sl_done_fn(void *ctx, const sl_commit *commit);
  *   SL_ERR_TOO_LARGE   one of the limits above. Of SL_LOOKUP_BYTES_MAX only for metadata of soft-deleted streams: a
  *                      repetition that cannot be proven within it is a wrong revision
  *   SL_ERR_FULL        too much waits already: stop reading from clients until done() was called
+ *   SL_ERR_NO_SPACE    only records of groups, and not even for those is there room. It is said here and not by done(), so that
+ *                      no later batch of a group gets in before this one: keep the batch and try again
  *   SL_ERR_NOMEM, SL_ERR_IO, SL_ERR_CORRUPT   what had to be read to decide could not be
  *   SL_ERR_STORE_FAILED */
 sl_err sl_store_submit(sl_store *store, const sl_batch *batch, sl_done_fn *done, void *ctx);
@@ -339,6 +341,10 @@ typedef void sl_scavenged_fn(void *ctx, const sl_scavenged *result);
 sl_err sl_store_scavenge(sl_store *store, const sl_scavenge *how, sl_scavenged_fn *done, void *ctx);
 
 /* --- the rest --- */
+
+/* Appends are refused, or are about to be: what is left is for settling. Asking makes it look for room once more, so ask
+ * seldom while it says so. */
+bool sl_store_is_full(sl_store *store);
 
 /* A sentence on what is wrong with the store: which file, which offset, what to do. "" when nothing is. */
 const char *sl_store_problem(const sl_store *store);

@@ -79,6 +79,9 @@ typedef struct sl_wire_stop_request {
 /* One of several; the last one has `done`, or wait_ms was over. */
 typedef struct sl_wire_stop_progress {
     uint32_t meant, drained, in_flight;
+    uint32_t went_away;  /* of drained: gone with messages in flight, */
+    uint32_t lost;       /* so many */
+    uint32_t unlabelled; /* of meant: whether they have the label is not known */
     bool done;
 } sl_wire_stop_progress;
 

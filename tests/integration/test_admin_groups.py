@@ -7,7 +7,9 @@ import http.client
 import json
 import os
 import re
+import select
 import signal
+import socket
 import tempfile
 import threading
 import unittest
@@ -128,6 +130,28 @@ class Pages(AdminCase):
         consumer.ack(*ids)
         consumer.take(DRAINED)
         self.assertTrue(self.state()[1]["safe_to_terminate"])
+
+    def test_many_that_wait_leave_room_for_the_others(self):
+        consumer, _ = self.holder()
+        address = self.server.admin.split(":")
+        first_line = f"POST /v1/consumers/{self.name}/stop?wait=1h HTTP/1.1"
+        waiting = []
+        for _ in range(100):
+            one = socket.create_connection((address[0], int(address[1])), timeout=WAIT_S)
+            self.addCleanup(one.close)
+            one.sendall(f"{first_line}\r\nHost: {self.server.admin}\r\nContent-Length: 0\r\n\r\n".encode())
+            waiting.append(one)
+        refused = 0
+        while refused < 68:  # 32 may wait
+            ready, _, _ = select.select(waiting, [], [], WAIT_S)
+            self.assertTrue(ready, "nobody else is answered")
+            for one in ready:
+                if not one.recv(65536):  # answered, and closed by the server
+                    refused += 1
+                    waiting.remove(one)
+        self.assertEqual(ask(self.server, "/livez")[0], 200)
+        for one in waiting:
+            one.close()
 
     def test_a_web_page_of_another_origin_stops_nobody(self):
         self.holder()

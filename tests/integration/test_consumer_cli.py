@@ -123,7 +123,7 @@ class Stop(ConsumerCase):
         words = ("consumer", "stop", "pod", "--stream", self.stream, "--wait", "200ms")
         result = self.run_sluice(*words, code=HELD)
         self.assertIn(b"after 200ms 1 of 1 consumers is not drained", result.stderr)
-        self.assertEqual(self.json(*words, code=HELD), [{"meant": 1, "drained": 0, "in_flight": 1, "done": False}])
+        self.assertEqual(self.json(*words, code=HELD), [{"meant": 1, "drained": 0, "in_flight": 1, "went_away": 0, "lost": 0, "unlabelled": 0, "done": False}])
         self.assertIn("4  asked, but somebody was not drained when the wait ended", self.out("help", "consumer", "stop"))
 
     def test_without_wait_it_asks_and_returns(self):
@@ -134,6 +134,29 @@ class Stop(ConsumerCase):
         self.append()
         other = self.consumer("other")
         other.event()  # and not the one that is stopped
+        consumer.ack(*ids)
+        consumer.take(DRAINED)
+
+    def test_who_goes_away_with_its_work_is_not_called_drained(self):
+        consumer, ids = self.holder("pod", 2)
+        consumer.started(*ids)
+        stop = self.start("consumer", "stop", "pod", "--stream", self.stream, "--wait", "50s")
+        consumer.take(STOPPED)
+        consumer.close()
+        self.assertEqual(stop.wait(timeout=WAIT_S), HELD)
+        self.assertEqual(stop.stdout.read(), "gone: 0 drained, 1 went away with 2 messages in flight\n")
+
+    def test_a_group_that_is_deleted_meanwhile_is_not_drained(self):
+        consumer, _ = self.holder("pod", 1)
+        stop = self.start("consumer", "stop", "pod", "--wait", "50s")
+        consumer.take(STOPPED)
+        self.out("group", "delete", self.stream, self.group)
+        self.assertEqual(stop.wait(timeout=WAIT_S), FAILED)
+        self.assertIn("The group was deleted", stop.stderr.read())
+
+    def test_what_may_be_running_is_not_handed_back(self):
+        consumer, ids = self.holder("pod", 2)
+        self.assertIn("2 messages in flight", self.out("consumer", "stop", "pod", "--stream", self.stream, "--hand-back"))
         consumer.ack(*ids)
         consumer.take(DRAINED)
 
@@ -154,7 +177,7 @@ class Stop(ConsumerCase):
         for consumer, ids in held:
             consumer.take(STOPPED)
             consumer.ack(*ids)
-        self.assertEqual(json.loads(stop.stdout.readline()), {"meant": 3, "drained": 3, "in_flight": 0, "done": True})
+        self.assertEqual(json.loads(stop.stdout.readline()), {"meant": 3, "drained": 3, "in_flight": 0, "went_away": 0, "lost": 0, "unlabelled": 0, "done": True})
         self.assertEqual(stop.wait(timeout=WAIT_S), OK)
         self.append()
         bystander.event()

@@ -108,15 +108,16 @@ class Rolling(unittest.TestCase):
         nothing from a server that is restarted meanwhile, either. Where the next process has the same name, only who is there can be stopped: "nobody
         of that name" then means that a process which is alive has not come back yet."""
         stop = ("consumer", "stop", member.name, "--wait", "120s")
+        where = ("--stream", STREAM, "--group", GROUP)      # a rule for a name that is nowhere needs a place
         again_if = ("cannot reach", "lost the connection", "shutting down")
         if name_is_used_again:
             self.join_background()
             wait_until(lambda: self.fleet.rows(*stop)[0]["meant"] > 0, f"{member.name} to be there")
         else:
-            self.fleet.sluice(*stop, "--newcomers", "stop", again_if=again_if)
+            self.fleet.sluice(*stop, *where, "--newcomers", "stop", again_if=again_if)
         member.end(signal.SIGKILL, "hook")
         if not name_is_used_again:
-            self.fleet.sluice("consumer", "resume", member.name, again_if=again_if)
+            self.fleet.sluice("consumer", "resume", member.name, *where, again_if=again_if)
 
     def replace(self, seat, nth):
         """Those with a name of their own overlap, as pods of a deployment; those that keep theirs follow each other."""

@@ -15,6 +15,21 @@ static bool is_named(const model_message *message, const sl_claim *claim)
            (claim->token == 0 || claim->token == message->token);
 }
 
+/* The newest own live delivery of the id that is not marked as started, or else any that is live. */
+static model_message *to_start(model *m, const sl_claim *claim)
+{
+    model_message *found = NULL;
+    for (uint32_t i = 0; i < m->message_count; i++) {
+        model_message *message = &m->messages[i];
+        if (!is_named(message, claim) || message->holder != m->call->consumer || !message->live)
+            continue;
+        if (found == NULL || (found->started && !message->started) ||
+            (found->started == message->started && message->token > found->token))
+            found = message;
+    }
+    return found;
+}
+
 /* The newest own delivery of the id. *ret_any: one of them was passed on, so it may be any of them. */
 static model_message *newest_own(model *m, const sl_claim *claim, uint64_t consumer, bool *ret_any)
 {
@@ -50,6 +65,8 @@ static model_message *claimed(model *m, uint32_t index, bool live_only, const mo
     const sl_claim *claim = &m->call->claims[index];
     bool any;
     model_message *message = newest_own(m, claim, m->call->consumer, &any);
+    if (m->call->kind == SIM_CALL_STARTED)
+        return to_start(m, claim);
     if (any && taken != NULL && is_named(taken, claim) && taken->holder == m->call->consumer)
         message = &m->messages[taken - m->messages];
     if (live_only)

@@ -33,11 +33,39 @@ static const model_consumer *forgettable(const model *m)
     return longest;
 }
 
+static bool is_listed(const sl_join *join, sl_uuid id)
+{
+    for (uint32_t i = 0; i < join->resume_count; i++)
+        if (model_same_id(join->resume[i], id))
+            return true;
+    return false;
+}
+
+static bool holds_listed(const model *m, const model_consumer *consumer, const sl_join *join)
+{
+    for (uint32_t i = 0; i < m->message_count; i++)
+        if (m->messages[i].current && m->messages[i].holder == consumer->id &&
+            is_listed(join, m->messages[i].id))
+            return true;
+    return false;
+}
+
+/* It comes back to something that it holds: then it is let in although the group is full, to finish that. */
+static bool comes_for_its_own(const model *m, const sl_join *join)
+{
+    for (uint32_t i = 0; i < m->consumer_count; i++)
+        if (join->extensions && is_away_of(&m->consumers[i], join->session) &&
+            holds_listed(m, &m->consumers[i], join))
+            return true;
+    return false;
+}
+
 void model_plan_join(model *m)
 {
     const bool full = m->consumer_count >= m->limits.consumers_max;
     const model_consumer *victim = full ? forgettable(m) : NULL;
-    if (!would_be_stopped(m, &m->call->join) && !model_may_be_active(m))
+    if (!would_be_stopped(m, &m->call->join) && !model_may_be_active(m) &&
+        !comes_for_its_own(m, &m->call->join))
         m->want.err = SL_ERR_CONSUMERS_MAX;
     else if (full && victim == NULL)
         m->want.err = SL_ERR_FULL;
@@ -78,14 +106,6 @@ static model_consumer *add_consumer(model *m, uint64_t id, const sl_join *join, 
     return consumer;
 }
 
-static bool is_listed(const sl_join *join, sl_uuid id)
-{
-    for (uint32_t i = 0; i < join->resume_count; i++)
-        if (model_same_id(join->resume[i], id))
-            return true;
-    return false;
-}
-
 static bool is_held_by_dead_call(model *m, const model_message *message, sl_uuid session)
 {
     const model_consumer *holder = message->current ? model_consumer_of(m, message->holder) : NULL;
@@ -110,15 +130,6 @@ static bool add_moves(model *m, uint32_t index)
             model_plan_add(m, (model_item){ .kind = ITEM_MOVE, .place = message->place });
     }
     return found;
-}
-
-static bool holds_listed(const model *m, const model_consumer *consumer, const sl_join *join)
-{
-    for (uint32_t i = 0; i < m->message_count; i++)
-        if (m->messages[i].current && m->messages[i].holder == consumer->id &&
-            is_listed(join, m->messages[i].id))
-            return true;
-    return false;
 }
 
 static void add_death(model *m, const model_consumer *dead)
@@ -200,11 +211,13 @@ static void judge_join(const model *m, const sl_effect *effect, bool sends_start
 
 void model_take_join(model *m, const sl_effect *effect)
 {
-    static const sl_stop by_rule = { .asked_by = SL_ASKER_OPERATOR };
+    static const sl_stop by_rule = { .asked_by = SL_ASKER_OPERATOR },
+                         as_full = { .asked_by = SL_ASKER_SERVER };
     const sl_join *join = &m->call->join;
     const bool sends_started = join->sends_started || session_sends_started(m, join->session);
     judge_join(m, effect, sends_started);
     const uint64_t id = effect->join.consumer;
+    const bool is_full = !model_may_be_active(m);
     if (sends_started)
         model_session_sends_started(m, join->session);
     if (join->extensions)
@@ -214,6 +227,8 @@ void model_take_join(model *m, const sl_effect *effect)
     model_plan_next_group(m);
     if (model_rule_names(m, consumer))
         model_plan_stop(m, consumer, &by_rule);
+    else if (is_full)
+        model_plan_stop(m, consumer, &as_full);
     else
         model_plan_add(m, (model_item){ .kind = ITEM_ENTER, .consumer = id }); /* after what it took over */
 }

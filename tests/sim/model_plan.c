@@ -57,7 +57,7 @@ static void add_hand_back(model *m, const model_consumer *consumer)
 void model_plan_stop(model *m, model_consumer *consumer, const sl_stop *stop)
 {
     const bool first = consumer->state == SL_CONSUMER_ACTIVE;
-    if (stop->hand_back_unstarted)
+    if (stop->hand_back_unstarted && (stop->asked_by != SL_ASKER_OPERATOR || consumer->sends_started))
         add_hand_back(m, consumer);
     if (first && stop->asked_by != SL_ASKER_CONSUMER)
         add_exact(m, (sl_effect){ .kind = SL_EFFECT_STOP_REQUESTED,

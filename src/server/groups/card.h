@@ -37,9 +37,10 @@ typedef struct sl_card {
     uint64_t tags[SL_TAGS_MAX];
     uint32_t tag_count;
     sl_str name, user, address;
-    bool is_unnamed; /* away since before this process, and nobody asked for it by its name yet */
-    sl_uuid session; /* of such a one */
-    char *learnt;    /* its name and user since then; NULL: none, or no memory for them */
+    bool is_unnamed;         /* away since before this process, and nobody asked for it by its name yet */
+    bool is_of_earlier_life; /* the same, also since then: its labels are not known */
+    sl_uuid session;         /* of such a one */
+    char *learnt;            /* its name and user since then; NULL: none, or no memory for them */
     size_t learnt_bytes;
     sl_wire_label labels[SL_CARD_LABELS_MAX];
     size_t label_count;
@@ -47,10 +48,13 @@ typedef struct sl_card {
     bool is_stopped;          /* somebody asked it to stop, and that was not taken back */
     bool is_drained, is_safe; /* it holds nothing any more; and that is durable */
     bool is_away, is_reported;
+    bool is_dropped; /* its group was changed, was deleted, or failed: */
+    bool is_lost;    /* so nobody will know how it ended */
     sl_asker asked_by;
     uint64_t stopped_ns, ended_ns; /* of the group's time, which is wall time */
     uint32_t settled, released, lost;
-    char *reason; /* what the consumer is told; NULL: nothing special */
+    uint32_t held; /* when its call ended */
+    char *reason;  /* what the consumer is told; NULL: nothing special */
     size_t reason_bytes;
     sl_desk_mark mark; /* is_drained, not yet is_safe */
     sl_list watchers;  /* sl_card_watcher.node */
@@ -60,7 +64,9 @@ typedef struct sl_card {
 
 typedef struct sl_card_watcher {
     sl_list node;  /* card->watchers */
-    sl_card *card; /* NULL: it is drained, or gone */
+    sl_card *card; /* NULL: it is drained, or gone: */
+    uint32_t held; /* with so many messages */
+    bool is_lost;
 } sl_card_watcher;
 
 /* Its name is known from now on, and so is the tag of the name. */

@@ -148,6 +148,8 @@ void desk_enter(sl_desk *desk)
 {
     assert(!desk->in_core);
     desk->in_core = true;
+    desk_full_look(desk);
+    sl_group_hold(desk->group, desk_is_stuck(desk));
 }
 
 void desk_leave(sl_desk *desk)
@@ -218,6 +220,8 @@ static void on_turn_end(void *ctx)
         tell_waiters(desk);
         return;
     }
+    desk_full_look(desk);
+    desk_nacks_go_on(desk);
     tick(desk);
     desk_move_truncation(desk);
     desk_hand_in(desk);
@@ -241,6 +245,7 @@ static void stand_still(sl_desk *desk, sl_err why)
     desk_readers_stop(desk);
     sl_alarm_stop(desk->host, &desk->tick);
     sl_alarm_stop(desk->host, &desk->retry);
+    sl_alarm_stop(desk->host, &desk->room);
     sl_host_at_turn_end(desk->host, &desk->turn_end);
 }
 
@@ -296,7 +301,7 @@ static void init(sl_desk *desk, sl_host *host, uint64_t number)
     sl_list_init(&desk->marks);
     sl_turn_end_init(&desk->turn_end, on_turn_end, desk);
     desk->tick = (sl_alarm){ .fn = on_tick, .ctx = desk };
-    desk->retry = (sl_alarm){ .fn = on_tick, .ctx = desk };
+    desk->retry = desk->room = (sl_alarm){ .fn = on_tick, .ctx = desk };
     desk_hand_in_init(desk);
 }
 
@@ -355,6 +360,7 @@ void sl_desk_free(sl_desk *desk)
     sl_list_remove(&desk->turn_end.node);
     sl_alarm_stop(desk->host, &desk->tick);
     sl_alarm_stop(desk->host, &desk->retry);
+    sl_alarm_stop(desk->host, &desk->room);
     desk_readers_done(desk);
     if (desk->filter != NULL)
         sl_filter_free(desk->filter);
@@ -437,6 +443,18 @@ static sl_err use_definition(sl_desk *desk)
     return sl_group_update(desk->group, &settings, desk_now_ns(desk));
 }
 
+/* What was settled since the last record of a checkpoint moves it without another one. */
+static void learn_checkpoint(sl_desk *desk)
+{
+    sl_group_info info;
+
+    sl_group_info_get(desk->group, &info);
+    if (!desk->has_begun || info.checkpoint[SL_LANE_MAIN] <= first_of(&desk->definition))
+        return;
+    desk->checkpoint = info.checkpoint[SL_LANE_MAIN];
+    desk->knows_checkpoint = true;
+}
+
 sl_err sl_desk_open(sl_desk *desk)
 {
     sl_stream_info parked;
@@ -446,7 +464,10 @@ sl_err sl_desk_open(sl_desk *desk)
     if (sl_door_is_shut(desk->host->door))
         return SL_ERR_DRAINING;
     desk_enter(desk);
+    desk->skipped = 0;
     err = sl_group_open(desk->group, desk_now_ns(desk));
+    if (err == SL_OK)
+        learn_checkpoint(desk);
     if (err == SL_OK)
         err = use_definition(desk);
     if (err == SL_OK)

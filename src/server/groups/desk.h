@@ -160,6 +160,9 @@ void sl_desk_unnamed_cards(const sl_desk *desk, sl_card_fn *fn, void *ctx); /* o
 bool sl_desk_has_consumers(const sl_desk *desk);
 sl_err sl_card_info(const sl_card *card, sl_consumer_info *ret_info);
 
+/* Of those that the core counts as parked: there was no stream to keep them. Since it was opened, as the counts. */
+uint64_t sl_desk_skipped(const sl_desk *desk);
+
 /* All zero before it was opened. */
 void sl_desk_counts(const sl_desk *desk, sl_group_info *ret_info);
 

@@ -71,8 +71,14 @@ void sl_card_unwatch(sl_card_watcher *watcher)
 
 static void let_go(sl_card *card)
 {
-    while (!sl_list_empty(&card->watchers))
-        sl_card_unwatch(SL_CONTAINER_OF(sl_list_first(&card->watchers), sl_card_watcher, node));
+    while (!sl_list_empty(&card->watchers)) {
+        sl_card_watcher *const watcher =
+            SL_CONTAINER_OF(sl_list_first(&card->watchers), sl_card_watcher, node);
+
+        watcher->held = card->is_drained ? 0 : card->held;
+        watcher->is_lost = card->is_lost;
+        sl_card_unwatch(watcher);
+    }
     sl_operators_touch(card->desk->host);
 }
 
@@ -218,7 +224,7 @@ static void make_missing(void *ctx, const sl_consumer_info *info)
     card = desk_card_new(desk, &nothing);
     if (card == NULL)
         return;
-    card->is_away = card->is_unnamed = true;
+    card->is_away = card->is_unnamed = card->is_of_earlier_life = true;
     card->session = info->session;
     desk->unnamed_count++;
     desk_card_known(desk, card, info->consumer);
@@ -272,6 +278,15 @@ static void report(sl_card *card, sl_report_outcome outcome)
     card->is_reported = true;
 }
 
+static sl_report_outcome outcome_of(const sl_card *card)
+{
+    if (card->is_dropped)
+        return SL_REPORT_DROPPED;
+    if (card->is_drained)
+        return SL_REPORT_DRAINED;
+    return card->is_away ? SL_REPORT_AWAY : SL_REPORT_LEFT;
+}
+
 static void on_durable(void *ctx, bool is_durable)
 {
     sl_card *const card = ctx;
@@ -279,7 +294,7 @@ static void on_durable(void *ctx, bool is_durable)
     if (!is_durable)
         return; /* the desk ends, and its cards with it */
     card->is_safe = true;
-    report(card, SL_REPORT_DRAINED);
+    report(card, outcome_of(card));
     let_go(card);
 }
 
@@ -310,7 +325,7 @@ static void note_gone(sl_card *card)
     if (!card->is_drained)
         card->ended_ns = desk_now_ns(card->desk);
     if (card->is_stopped)
-        report(card, card->is_drained ? SL_REPORT_DRAINED : card->is_away ? SL_REPORT_AWAY : SL_REPORT_LEFT);
+        report(card, outcome_of(card));
     desk_card_free(card);
 }
 
@@ -361,6 +376,7 @@ void desk_card_ends(sl_desk *desk, uint64_t consumer, bool is_away)
     if (card == NULL || sl_group_consumer(desk->group, consumer, &info) != SL_OK)
         return;
     card->is_away = is_away;
+    card->held = info.in_flight;
     if (info.state != SL_CONSUMER_STOPPING)
         return;
     card->settled = info.settled;
@@ -374,8 +390,8 @@ void desk_card_joined(sl_card *card)
     sl_consumer_info info;
 
     card->is_reported = card->is_drained;
-    if (sl_group_consumer(card->desk->group, card->consumer, &info) == SL_OK && info.in_flight > 0)
-        sl_operators_joined(card);
+    if (sl_group_consumer(card->desk->group, card->consumer, &info) == SL_OK)
+        sl_operators_joined(card, &info);
 }
 
 /* Another core has taken over: those that it does not know are gone, the others are away. */
@@ -391,11 +407,33 @@ void desk_cards_look(sl_desk *desk)
     }
 }
 
+void desk_card_dropped(sl_desk *desk, uint64_t consumer)
+{
+    sl_card *const card = desk_card_find(desk, consumer);
+
+    if (card != NULL && !card->is_drained)
+        card->is_dropped = true;
+}
+
+/* Nobody will ever know of them. One that is away and holds nothing had come to its end before. */
+static void drop_card(sl_desk *desk, sl_card *card)
+{
+    sl_consumer_info info;
+
+    if (desk->group != NULL && sl_group_consumer(desk->group, card->consumer, &info) == SL_OK &&
+        !(info.state == SL_CONSUMER_AWAY && info.in_flight == 0)) {
+        desk_card_ends(desk, card->consumer, card->is_away);
+        card->is_lost = !card->is_safe;
+        card->is_dropped = card->is_lost && !desk->host->stopping;
+    }
+    note_gone(card);
+}
+
 void desk_cards_end(sl_desk *desk)
 {
     marks_drop(desk);
     while (!sl_list_empty(&desk->cards))
-        note_gone(SL_CONTAINER_OF(sl_list_first(&desk->cards), sl_card, node));
+        drop_card(desk, SL_CONTAINER_OF(sl_list_first(&desk->cards), sl_card, node));
 }
 
 void desk_cards_free(sl_desk *desk)

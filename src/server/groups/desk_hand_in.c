@@ -4,8 +4,9 @@
  * one behind it that is only written. The second one is answered first: then everything before it is written too, since
  * the store keeps the order, and events leave without waiting for the disk.
  *
- * A batch with an append can be refused when the disk is full, while records are always taken. So nothing is submitted behind such a
- * batch until it is done: else the log would go on without it. It is tried again until there is room. */
+ * A batch with an append can be refused when the disk is full, and that is told when it is done. So nothing is submitted behind such a
+ * batch until then: else the log would go on without it. Records alone are refused at once, when even the reserve for
+ * settling is used up. Both are tried again until there is room; meanwhile nothing is given out (desk_full.c). */
 #include "server/groups/desk_private.h"
 
 #include "base/cleanup.h"
@@ -108,18 +109,38 @@ static void count_done(sl_desk *desk, const desk_packet *packet)
     desk->written = sl_max_u64(desk->written, packet->last);
     if (packet->sync)
         desk->durable = sl_max_u64(desk->durable, packet->last);
+    if (desk->stuck_at > 0 && packet->last >= desk->stuck_at) {
+        desk->stuck_at = 0;
+        desk->reader_may_go = true;
+    }
+}
+
+/* `link` is "NUMBER@STREAM": nothing else says any more which message it was. */
+static void log_dropped(sl_desk *desk, sl_str link)
+{
+    char target[DESK_NAME_BYTES];
+    sl_text text;
+
+    sl_text_init(&text, target, sizeof target);
+    sl_text_add_str(&text, link);
+    desk->skipped++;
+    sl_log(
+        desk->host->log, SL_LOG_ERROR,
+        "a message could not be parked, because the stream of parked messages is tombstoned: it is skipped",
+        SL_LOG_STR("group", desk->key), SL_LOG_STR("message", target), SL_LOG_STR("stream", desk->parked));
 }
 
 /* The stream of parked messages was tombstoned: there is no place for them any more. The records count all the same, or the
  * group would stand still for ever. */
 static void drop_appends(desk_packet *packet)
 {
-    sl_log(packet->desk->host->log, SL_LOG_ERROR,
-           "the stream of parked messages cannot be written: what is parked is only counted",
-           SL_LOG_STR("group", packet->desk->key), SL_LOG_STR("stream", packet->desk->parked));
     for (uint32_t i = 0; i < packet->record_count; i++) {
-        desk_append_free(packet->desk, packet->records[i].append);
-        packet->records[i].append = NULL;
+        desk_record *const record = &packet->records[i];
+
+        if (record->append != NULL && record->is_record)
+            log_dropped(packet->desk, record->append->data);
+        desk_append_free(packet->desk, record->append);
+        record->append = NULL;
     }
 }
 
@@ -128,7 +149,9 @@ static void refuse(sl_desk *desk, desk_packet *packet, sl_err err)
     assert(desk->refused == NULL);
     sl_list_remove(&packet->node);
     desk->refused = packet;
-    if (err != SL_ERR_NO_SPACE)
+    if (err == SL_ERR_NO_SPACE)
+        desk->stuck_at = packet->last - packet->record_count + 1;
+    else
         drop_appends(packet);
     sl_alarm_set(desk->host, &desk->retry,
                  err == SL_ERR_NO_SPACE ? sl_clock_mono_ns(desk->host->clock) + TRY_AGAIN_NS : 0);
@@ -272,13 +295,23 @@ static void wait_at_door(sl_desk *desk)
     sl_door_wait(desk->host->door, &desk->door_waiter);
 }
 
+/* Nothing is inside that came after it, so it is enough to begin with it again. */
+static void no_space(sl_desk *desk)
+{
+    const desk_packet *const refused = desk->refused;
+
+    if (desk->stuck_at == 0)
+        desk->stuck_at = refused == NULL ? desk->submitted + 1 : refused->last - refused->record_count + 1;
+    sl_alarm_set(desk->host, &desk->retry, sl_clock_mono_ns(desk->host->clock) + TRY_AGAIN_NS);
+}
+
 /* What the door said of a batch that it did not take. */
 static void not_taken(sl_desk *desk, sl_err err)
 {
     if (err == SL_ERR_FULL)
         wait_at_door(desk);
     else if (err == SL_ERR_NO_SPACE)
-        sl_alarm_set(desk->host, &desk->retry, sl_clock_mono_ns(desk->host->clock) + TRY_AGAIN_NS);
+        no_space(desk);
     else
         desk_fail(desk, err, "submit");
 }

@@ -211,6 +211,11 @@ static void fill_counts(const sl_desk *desk, sl_wire_group_info *info)
     info->parked_count = parked_count(desk, &group);
 }
 
+uint64_t sl_desk_skipped(const sl_desk *desk)
+{
+    return desk->skipped;
+}
+
 sl_err sl_desk_info(const sl_desk *desk, sl_arena *arena, sl_wire_group_info *ret_info)
 {
     *ret_info = (sl_wire_group_info){

@@ -3,6 +3,7 @@
  *      desk.c          its life: made, loaded, opened, updated, failed; every call of the core goes through it
  *      desk_sink.c     what the core wants done: records to be written, answers to be kept back until they are
  *      desk_hand_in.c  records on their way through the door, and what is released when they are done
+ *      desk_full.c     what happens while the disk is full
  *      desk_park.c     parked messages as links in a stream, and how far that stream is truncated
  *      desk_entry.c    the events of messages that the core knows, ready to be sent
  *      desk_fetch.c    those that have to be sent again, from the store
@@ -160,6 +161,7 @@ struct sl_seat {
     uint32_t window;
     uint32_t unsent_ids;
     sl_list answers, out;
+    sl_list later; /* nacks that wait for room on the disk */
     desk_rate rate;
     char *user, *connection_name; /* with a closing zero */
     size_t user_bytes, connection_name_bytes;
@@ -202,13 +204,16 @@ struct sl_desk {
     sl_list packets;
     bool append_inside;   /* a packet with appends: nothing else is submitted until it is done */
     desk_packet *refused; /* it had no space on disk, and is tried again */
+    uint64_t stuck_at;    /* the first record that had no space; 0: none, or it is written meanwhile */
+    bool is_full;         /* the store was asked */
+    size_t later_bytes;   /* of nacks that wait for room */
     bool at_door;
     sl_door_waiter door_waiter;
     sl_list written_answers, durable_answers;
     bool stopped_unfilled;
 
     sl_turn_end turn_end;
-    sl_alarm tick, retry;
+    sl_alarm tick, retry, room;
     sl_list waiters;
 
     sl_list seats, ready_seats;
@@ -231,6 +236,7 @@ struct sl_desk {
     desk_reader readers[SL_LANE_COUNT_];
     uint64_t truncated; /* $tb of the parked stream, as it was asked for last */
     bool truncating;
+    uint64_t skipped;    /* that were to be parked, and could not be */
     uint64_t last_known; /* the last position that was read */
     bool knows_last, knows_checkpoint;
     bool
@@ -273,6 +279,20 @@ void desk_hand_in(sl_desk *desk);
 void desk_packets_orphan(sl_desk *desk);
 void desk_records_free(sl_desk *desk);
 void desk_record_done(const sl_desk *desk, desk_record *record, sl_err err);
+
+/* --- desk_full.c --- */
+
+/* What would be given out could not leave, or would use up what is left for settling. */
+static inline bool desk_is_stuck(const sl_desk *desk)
+{
+    return desk->is_full || desk->stuck_at > 0 || desk->refused != NULL;
+}
+void desk_full_look(sl_desk *desk);
+/* True: it will be said when there is room. */
+bool desk_nack_later(sl_seat *seat, const sl_claim *claims, uint32_t count, const sl_nack *nack,
+                     sl_str reason);
+void desk_nacks_go_on(sl_desk *desk);
+void desk_nacks_forget(sl_seat *seat);
 
 /* --- desk_park.c --- */
 
@@ -341,9 +361,10 @@ void desk_card_free(sl_card *card);
 sl_card *desk_card_find(const sl_desk *desk, uint64_t consumer);
 void desk_card_note(sl_desk *desk, const sl_effect *effect);         /* any effect */
 void desk_card_ends(sl_desk *desk, uint64_t consumer, bool is_away); /* before the core is told */
-sl_err desk_cards_of_earlier_life(sl_desk *desk); /* after the core was opened; SL_ERR_NOMEM */
-void desk_cards_look(sl_desk *desk);              /* after the core was replaced */
-void desk_cards_end(sl_desk *desk);               /* the desk failed: they are gone */
+sl_err desk_cards_of_earlier_life(sl_desk *desk);         /* after the core was opened; SL_ERR_NOMEM */
+void desk_card_dropped(sl_desk *desk, uint64_t consumer); /* the group goes on without its call */
+void desk_cards_look(sl_desk *desk);                      /* after the core was replaced */
+void desk_cards_end(sl_desk *desk);                       /* the desk failed: they are gone */
 void desk_cards_free(sl_desk *desk);
 void desk_mark_add(sl_desk *desk, sl_desk_mark *mark);
 void desk_marks_release(sl_desk *desk);

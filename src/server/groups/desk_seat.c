@@ -8,6 +8,10 @@
 
 #include <assert.h>
 
+enum {
+    STUCK_RECORDS_MAX = 64 * 1024, /* that wait for room on the disk: beyond, nobody joins */
+};
+
 /* --- finding --- */
 
 static uint64_t hash_of(const sl_desk *desk, uint64_t consumer)
@@ -98,6 +102,7 @@ static sl_seat *seat_new(sl_desk *desk, const sl_seat_setup *setup)
     sl_list_init(&seat->ready);
     sl_list_init(&seat->answers);
     sl_list_init(&seat->out);
+    sl_list_init(&seat->later);
     if (desk->definition.settings.extra_statistics)
         seat->latencies_ms = sl_alloc_take(desk->host->alloc, DESK_LATENCIES * sizeof *seat->latencies_ms);
     if (seat->user != NULL && seat->connection_name != NULL)
@@ -114,6 +119,7 @@ static void seat_free(sl_seat *seat)
 
     while (!sl_list_empty(&seat->answers))
         desk_answer_free(SL_CONTAINER_OF(sl_list_first(&seat->answers), desk_answer, of_seat));
+    desk_nacks_forget(seat);
     sl_list_remove(&seat->ready);
     if (!sl_list_empty(&seat->node)) {
         sl_list_remove(&seat->node);
@@ -138,7 +144,8 @@ static sl_err may_join(const sl_desk *desk)
     switch (desk->state) {
     case DESK_LOADING:
     case DESK_OPENING: return SL_ERR_AGAIN;
-    case DESK_OPEN: return SL_OK;
+    case DESK_OPEN:
+        return desk->stuck_at > 0 && desk->record_count >= STUCK_RECORDS_MAX ? SL_ERR_FULL : SL_OK;
     case DESK_FAILED: break;
     }
     return SL_ERR_STORE_FAILED;
@@ -248,6 +255,8 @@ void desk_seats_hand_back(sl_desk *desk)
     const sl_stop stop = { .asked_by = SL_ASKER_SERVER, .hand_back_unstarted = true };
 
     desk_enter(desk);
+    SL_LIST_EACH (node, &desk->seats)
+        desk_card_dropped(desk, SL_CONTAINER_OF(node, const sl_seat, node)->consumer);
     shut_gates(desk);
     SL_LIST_EACH (node, &desk->seats) {
         const sl_seat *const seat = SL_CONTAINER_OF(node, const sl_seat, node);
@@ -419,7 +428,8 @@ static bool is_held(const sl_seat *seat)
 {
     const sl_desk *const desk = seat->desk;
 
-    return desk->at_door || desk->refused != NULL || seat->unsent_ids > DESK_UNSENT_IDS_MAX;
+    return desk->at_door || desk->refused != NULL || desk->stuck_at > 0 ||
+           seat->unsent_ids > DESK_UNSENT_IDS_MAX;
 }
 
 bool sl_seat_is_held(const sl_seat *seat)
@@ -486,6 +496,10 @@ void sl_seat_nack(sl_seat *seat, const sl_claim *claims, uint32_t count, const s
 {
     if (!begin(seat))
         return;
+    if (desk_nack_later(seat, claims, count, nack, reason)) {
+        finish(seat);
+        return;
+    }
     seat->desk->nack_reason = reason;
     (void)sl_group_nack(seat->desk->group, seat->consumer, claims, count, nack, desk_now_ns(seat->desk));
     seat->desk->nack_reason = (sl_str){ 0 };

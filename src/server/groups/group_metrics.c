@@ -84,6 +84,7 @@ static sl_err write_line(const sl_group_metric *metric, const sl_desk *desk, uns
     sl_text line;
 
     sl_desk_counts(desk, &info);
+    info.parked -= sl_min_u64(info.parked, sl_desk_skipped(desk)); /* they are in no stream */
     sl_text_init(&line, buffer, sizeof buffer);
     sl_text_add(&line, metric->name);
     sl_text_add(&line, "{stream=\"");

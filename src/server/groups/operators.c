@@ -16,6 +16,10 @@
 struct sl_stop_target {
     sl_list node; /* wait->targets */
     sl_card_watcher watcher;
+    sl_uuid session;
+    uint32_t held;           /* while it was away */
+    bool is_of_earlier_life; /* away since before this process */
+    bool is_back;            /* its session has come back and is waited for in its place */
 };
 
 /* A rule on its way to the disk. */
@@ -150,19 +154,49 @@ void sl_stop_wait_end(sl_stop_wait *wait)
     wait->host = NULL;
 }
 
+/* Two live calls may have one session, so a call that is there says nothing of another; but none outlives the server. */
+static bool comes_from(const sl_stop_target *target, const sl_consumer_info *info)
+{
+    return sl_uuid_equal(target->session, info->session) &&
+           (target->is_of_earlier_life || info->in_flight > 0);
+}
+
+static void note_back(sl_stop_wait *wait, const sl_consumer_info *info)
+{
+    SL_LIST_EACH (node, &wait->targets) {
+        sl_stop_target *const target = SL_CONTAINER_OF(node, sl_stop_target, node);
+
+        if ((target->watcher.card == NULL || target->watcher.card->is_away) && comes_from(target, info))
+            target->is_back = true;
+    }
+}
+
 static void add_target(sl_stop_wait *wait, sl_card *card)
 {
     sl_stop_target *const target = sl_alloc_take(wait->host->alloc, sizeof *target);
+    sl_consumer_info info = { 0 };
 
     if (target == NULL) {
         wait->failed = true;
         return;
     }
-    *target = (sl_stop_target){ 0 };
+    (void)sl_card_info(card, &info);
+    *target = (sl_stop_target){ .session = info.session, .is_of_earlier_life = card->is_of_earlier_life };
+    if (info.state != SL_CONSUMER_AWAY)
+        note_back(wait, &info);
     sl_list_push_back(&wait->targets, &target->node);
     wait->progress.meant++;
+    wait->progress.unlabelled += card->is_of_earlier_life && wait->who.label_key.bytes > 0;
     if (!card->is_safe)
         sl_card_watch(card, &target->watcher);
+}
+
+/* The label of one that is there since before this process is not known, so it may be meant. */
+static bool is_meant(const sl_stop_wait *wait, const sl_card *card)
+{
+    const uint32_t name_count = wait->who.consumer_name.bytes > 0;
+
+    return operators_fit(card, wait->tags, card->is_of_earlier_life ? name_count : wait->tag_count);
 }
 
 static bool is_of(const sl_stop_wait *wait, const sl_card *card)
@@ -171,18 +205,18 @@ static bool is_of(const sl_stop_wait *wait, const sl_card *card)
     const sl_wire_who *const who = &wait->who;
 
     return (who->stream.bytes == 0 || sl_str_equal(who->stream, definition->stream)) &&
-           (who->group.bytes == 0 || sl_str_equal(who->group, definition->name)) &&
-           operators_fit(card, wait->tags, wait->tag_count);
+           (who->group.bytes == 0 || sl_str_equal(who->group, definition->name)) && is_meant(wait, card);
 }
 
-void sl_operators_joined(sl_card *card)
+void sl_operators_joined(sl_card *card, const sl_consumer_info *info)
 {
     sl_operators *const operators = sl_desk_host(card->desk)->operators;
 
     SL_LIST_EACH (node, &operators->waits) {
         sl_stop_wait *const wait = SL_CONTAINER_OF(node, sl_stop_wait, node);
 
-        if (sl_list_empty(&wait->targets) || !is_of(wait, card))
+        note_back(wait, info);
+        if (info->in_flight == 0 || sl_list_empty(&wait->targets) || !is_of(wait, card))
             continue;
         add_target(wait, card);
         if (wait->is_once) /* no rule has stopped it */
@@ -193,26 +227,43 @@ void sl_operators_joined(sl_card *card)
 
 /* --- how far it is --- */
 
-static sl_wire_stop_progress look(const sl_stop_wait *wait)
+/* What it held is with others now, or will be: whether it still works on that nobody knows. */
+static void add_ended(sl_wire_stop_progress *now, const sl_stop_target *target)
 {
-    sl_wire_stop_progress now = { .meant = wait->progress.meant };
+    const uint32_t held = target->is_back ? 0 : (uint32_t)sl_max_u64(target->watcher.held, target->held);
 
-    SL_LIST_EACH (node, &wait->targets) {
-        const sl_stop_target *const target = SL_CONTAINER_OF(node, const sl_stop_target, node);
-        const sl_card *const card = target->watcher.card;
-        sl_consumer_info info = { 0 };
-        const bool is_known = card != NULL && sl_card_info(card, &info) == SL_OK;
+    now->drained++;
+    now->went_away += held > 0;
+    now->lost += held;
+}
 
-        now.drained += card == NULL || (is_known && operators_is_idle_away(&info));
-        now.in_flight += info.in_flight;
-    }
+static void look_at_target(sl_stop_wait *wait, sl_stop_target *target, sl_wire_stop_progress *now)
+{
+    const sl_card *const card = target->watcher.card;
+    sl_consumer_info info = { 0 };
+    const bool is_known = card != NULL && sl_card_info(card, &info) == SL_OK;
+
+    if (is_known && info.state == SL_CONSUMER_AWAY && info.in_flight > 0)
+        target->held = info.in_flight;
+    if (card == NULL || (is_known && operators_is_idle_away(&info)))
+        add_ended(now, target);
+    now->in_flight += info.in_flight;
+    wait->is_group_gone = wait->is_group_gone || target->watcher.is_lost;
+}
+
+static sl_wire_stop_progress look(sl_stop_wait *wait)
+{
+    sl_wire_stop_progress now = { .meant = wait->progress.meant, .unlabelled = wait->progress.unlabelled };
+
+    SL_LIST_EACH (node, &wait->targets)
+        look_at_target(wait, SL_CONTAINER_OF(node, sl_stop_target, node), &now);
     now.done = now.drained == now.meant;
     return now;
 }
 
 static sl_wait_state state_of(const sl_stop_wait *wait, const sl_wire_stop_progress *now)
 {
-    if (wait->failed)
+    if (wait->failed || wait->is_group_gone)
         return SL_WAIT_FAILED;
     if (wait->mark_count > 0)
         return SL_WAIT_WRITING;
@@ -224,7 +275,7 @@ static sl_wait_state state_of(const sl_stop_wait *wait, const sl_wire_stop_progr
 static bool same_progress(const sl_wire_stop_progress *a, const sl_wire_stop_progress *b)
 {
     return a->meant == b->meant && a->drained == b->drained && a->in_flight == b->in_flight &&
-           a->done == b->done;
+           a->went_away == b->went_away && a->lost == b->lost && a->done == b->done;
 }
 
 static void look_at(sl_stop_wait *wait)
@@ -307,7 +358,7 @@ static void note_meant(void *ctx, sl_card *card)
 {
     sl_stop_wait *const wait = ctx;
 
-    if (operators_fit(card, wait->tags, wait->tag_count))
+    if (is_meant(wait, card))
         add_target(wait, card);
 }
 

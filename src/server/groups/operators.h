@@ -23,8 +23,8 @@
  *
  * One who is away since before the server was started is meant like any other by a stop of its group, of its stream, or of its name: names
  * are not in the records, but who is asked for by name is recognised (operators_names.c). It is waited for until it has come
- * back, or until nothing is leased to it any more. Its labels are not known, so a label does not find it, and until somebody asks
- * for its name it is listed without one. */
+ * back, or until nothing is leased to it any more. Its labels are not known: a stop of a label waits for all of them as well and says how many they
+ * are, a list of a label does not show them, and until somebody asks for its name it is listed without one. */
 #ifndef SL_SERVER_GROUPS_OPERATORS_H
 #define SL_SERVER_GROUPS_OPERATORS_H
 
@@ -91,6 +91,7 @@ typedef struct sl_stop_wait {
     sl_list targets, marks;
     uint32_t mark_count;
     bool failed, is_over;
+    bool is_group_gone; /* failed for this reason */
     sl_alarm end;
 } sl_stop_wait;
 
@@ -120,6 +121,11 @@ sl_err sl_operators_resume(sl_host *host, const sl_wire_who *who, sl_stop_wait *
 /* Also right for one that is all zero, and twice. */
 void sl_stop_wait_end(sl_stop_wait *wait);
 
+/* For SL_WAIT_FAILED with is_group_gone. */
+#define SL_GROUP_GONE_SENTENCE                                                                               \
+    "The group was deleted, or it failed, before everybody in it was drained: see the list of drains for "   \
+    "what they held."
+
 /* For errors of the three above. */
 const char *sl_operators_sentence(sl_err err);
 
@@ -139,14 +145,16 @@ typedef enum sl_report_outcome {
     SL_REPORT_DRAINED, /* held nothing any more */
     SL_REPORT_LEFT,    /* its call ended before */
     SL_REPORT_AWAY,    /* its connection broke before, and it did not come back in time */
+    SL_REPORT_DROPPED, /* its group was changed, deleted or failed before */
     SL_REPORT_OUTCOME_COUNT_
 } sl_report_outcome;
 
 void sl_operators_report(sl_host *host, const sl_card *card, sl_report_outcome outcome);
-void sl_operators_touch(sl_host *host);  /* something changed for somebody who is watched */
-void sl_operators_joined(sl_card *card); /* with leases of an earlier call */
+void sl_operators_touch(sl_host *host); /* something changed for somebody who is watched */
+void sl_operators_joined(sl_card *card,
+                         const sl_consumer_info *info); /* perhaps with leases of an earlier call */
 
-/* "drained", "left", "away". */
+/* "drained", "left", "away", "dropped". */
 const char *sl_report_outcome_name(sl_report_outcome outcome);
 
 #endif

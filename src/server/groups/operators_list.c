@@ -43,6 +43,7 @@ const char *sl_report_outcome_name(sl_report_outcome outcome)
     case SL_REPORT_DRAINED: return "drained";
     case SL_REPORT_LEFT: return "left";
     case SL_REPORT_AWAY: return "away";
+    case SL_REPORT_DROPPED: return "dropped";
     case SL_REPORT_OUTCOME_COUNT_: break;
     }
     return "";

@@ -100,7 +100,9 @@ static void on_changed(void *ctx)
     stopping *const s = ctx;
     sl_request *const request = sl_request_hold(s->request);
 
-    if (s->wait.state == SL_WAIT_FAILED)
+    if (s->wait.state == SL_WAIT_FAILED && s->wait.is_group_gone)
+        sl_request_finish(request, SL_STATUS_ABORTED, sl_str_from(SL_GROUP_GONE_SENTENCE), NULL, 0);
+    else if (s->wait.state == SL_WAIT_FAILED)
         sl_request_finish(request, SL_STATUS_UNAVAILABLE,
                           SL_STR("Nobody knows how this ends: a group was deleted or failed, or the server "
                                  "ends. List the consumers to see."),

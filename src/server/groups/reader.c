@@ -286,6 +286,20 @@ static step offer_event(desk_reader *reader, const sl_event *event, const sl_wir
     return GOES_ON;
 }
 
+/* Anybody who may write chooses such names; one of them must not end the group for everybody. */
+static void log_gave_up(sl_desk *desk, const sl_event *event)
+{
+    sl_host *const host = desk->host;
+    uint64_t unsaid;
+
+    if (sl_seldom_may(&host->group_filter_failed, sl_clock_mono_ns(host->clock), &unsaid))
+        sl_log(
+            host->log, SL_LOG_WARN,
+            "the expression of a group's filter needs too many steps for an event: it counts as not matching",
+            SL_LOG_STR("group", desk->key), SL_LOG_U64("position", event->position),
+            SL_LOG_U64("others_before", unsaid));
+}
+
 static step take(desk_reader *reader, const sl_event *event)
 {
     const sl_place place = place_of(reader, event);
@@ -297,8 +311,8 @@ static step take(desk_reader *reader, const sl_event *event)
     if (place.position >= reader->end)
         return IS_OVER;
     if (verdict == SL_FILTER_GAVE_UP)
-        return fail(reader, SL_ERR_TOO_LARGE);
-    if (verdict == SL_FILTER_NO)
+        log_gave_up(reader->desk, event);
+    if (verdict != SL_FILTER_YES)
         return pass(reader, place);
     err = fill_out(reader, event, &out, &target);
     if (err == SL_ERR_AGAIN)
@@ -326,8 +340,8 @@ static bool has_room(const desk_reader *reader)
 {
     const sl_desk *const desk = reader->desk;
 
-    return !desk->at_door && desk->refused == NULL && desk->payload_bytes < SL_DESK_PAYLOAD_BYTES_MAX &&
-           sl_group_room(desk->group) > 0;
+    return !desk->at_door && desk->refused == NULL && desk->stuck_at == 0 &&
+           desk->payload_bytes < SL_DESK_PAYLOAD_BYTES_MAX && sl_group_room(desk->group) > 0;
 }
 
 /* Everything there is was read. What records told of and was not met is gone. */

@@ -205,6 +205,15 @@ static bool is_urgent(const sl_batch *batch)
     return true;
 }
 
+/* Their order is what a group is loaded from, so none may be refused when later ones are inside already. */
+static bool is_all_records(const sl_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->op_count; i++)
+        if (batch->ops[i].kind != SL_OP_GROUP_RECORD)
+            return false;
+    return true;
+}
+
 static sl_err carry_out(journal_store *store, const sl_batch *batch, sl_answer *answer)
 {
     const sl_writer_out out = { store, out_event, out_group, out_at };
@@ -288,7 +297,7 @@ static sl_err journal_submit(sl_store *base, const sl_batch *batch, sl_done_fn *
         return err;
     err = answer->err = take(store, batch, answer);
     note_room(store, batch, err);
-    if (!is_answer(err)) {
+    if (!is_answer(err) || (err == SL_ERR_NO_SPACE && is_all_records(batch))) {
         sl_answers_forget(&store->answers, answer);
         return err;
     }
@@ -402,6 +411,11 @@ static void journal_close(sl_store *base)
     store_free(store);
 }
 
+static bool journal_is_full(sl_store *base)
+{
+    return sl_log_is_full(journal_of(base)->log);
+}
+
 static const sl_store_ops journal_ops = {
     .name = "journal",
     .submit = journal_submit,
@@ -413,6 +427,7 @@ static const sl_store_ops journal_ops = {
     .end = journal_durable_end,
     .load = journal_states_load,
     .scavenge = journal_scavenge,
+    .is_full = journal_is_full,
     .problem = journal_problem,
     .close = journal_close,
 };

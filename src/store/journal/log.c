@@ -77,6 +77,18 @@ static bool is_reserved(sl_log *log, size_t frame_bytes)
     return left < frame_bytes + (last->size_bytes >> RESERVE_SHIFT) && !sl_log_spare_ready(log);
 }
 
+bool sl_log_is_full(sl_log *log)
+{
+    const segment *const last = last_segment(log);
+    const uint64_t left = last->size_bytes - last->used_bytes;
+
+    if (left >= (last->size_bytes >> RESERVE_SHIFT) + (last->size_bytes >> NEARLY_SHIFT) ||
+        !sl_log_spare_failed(log))
+        return false;
+    sl_log_spare_ask(log);
+    return true;
+}
+
 /* What is in the old segment becomes durable before anything stands in the new one: then only the last segment of a
  * log can have a torn end. */
 static sl_err next_segment(sl_log *log)

@@ -12,6 +12,7 @@
 enum {
     /* Of the last segment, kept for what is urgent (settles, releases) when there is no next one: an eighth. */
     RESERVE_SHIFT = 3,
+    NEARLY_SHIFT = 6, /* so near to it the log counts as full: a sixty-fourth */
 };
 
 typedef struct segment {
@@ -123,6 +124,7 @@ sl_err sl_log_spare_start(sl_log *log);
 void sl_log_spare_stop(sl_log *log);
 void sl_log_spare_ask(sl_log *log);                        /* for the segment after the last one */
 sl_err sl_log_spare_take(sl_log *log, sl_file **ret_file); /* waits if it is being made */
+bool sl_log_spare_failed(sl_log *log);
 bool sl_log_spare_ready(
     sl_log *log); /* waits if it is being made: only then is known whether there is room */
 sl_err sl_log_make_segment(sl_disk *disk, const sl_segment_header *header, sl_file **ret_file);

@@ -85,6 +85,17 @@ bool sl_log_spare_ready(sl_log *log)
     return ready;
 }
 
+/* There is none, and the last attempt to make one has failed. */
+bool sl_log_spare_failed(sl_log *log)
+{
+    bool failed;
+
+    pthread_mutex_lock(&log->mutex);
+    failed = log->spare.file == NULL && log->spare.err != SL_OK;
+    pthread_mutex_unlock(&log->mutex);
+    return failed;
+}
+
 sl_err sl_log_spare_take(sl_log *log, sl_file **ret_file)
 {
     sl_err err;

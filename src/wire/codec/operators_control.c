@@ -273,6 +273,9 @@ sl_err sl_wire_stop_progress_decode(sl_str message, sl_arena *arena, sl_wire_sto
     *ret_progress = (sl_wire_stop_progress){ .meant = unpacked->meant,
                                              .drained = unpacked->drained,
                                              .in_flight = unpacked->in_flight,
+                                             .went_away = unpacked->went_away,
+                                             .lost = unpacked->lost,
+                                             .unlabelled = unpacked->unlabelled,
                                              .done = unpacked->done };
     return SL_OK;
 }
@@ -287,6 +290,9 @@ sl_err sl_wire_stop_progress_encode(const sl_wire_stop_progress *progress, sl_ar
     packed.drained = progress->drained;
     packed.in_flight = progress->in_flight;
     packed.done = progress->done;
+    packed.went_away = progress->went_away;
+    packed.lost = progress->lost;
+    packed.unlabelled = progress->unlabelled;
     return sl_pack(&packer, &packed.base, ret_message);
 }
 

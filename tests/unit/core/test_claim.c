@@ -316,6 +316,26 @@ TEST(an_id_that_comes_twice_is_settled_delivery_by_delivery_the_newest_first)
     rig_free(r);
 }
 
+/* The same event id in two streams, in a group over everything. */
+TEST(of_two_held_messages_with_one_id_started_marks_one_after_the_other)
+{
+    rig *r = rig_new(NULL);
+    const uint64_t c1 = rig_join(r, 2);
+    uint32_t taken = 0;
+
+    for (uint64_t p = 0; p < 2; p++) {
+        const sl_offer offer = { .place = { SL_LANE_MAIN, p }, .id = rig_id(SL_LANE_MAIN, 0), .key = p };
+        EXPECT_OK(sl_group_offer(r->group, &offer, 1, r->now_ns, &taken));
+    }
+    rig_said(r);
+    EXPECT_OK(rig_started(r, c1, 0));
+    EXPECT_OK(rig_started(r, c1, 0));
+    EXPECT_SAID(r, "1 started, 0 started");
+    EXPECT_OK(rig_started(r, c1, 0));
+    EXPECT_SAID(r, "");
+    rig_free(r);
+}
+
 TEST(started_twice_is_one_record)
 {
     rig *r = rig_new(NULL);

@@ -271,6 +271,30 @@ TEST(the_last_moment_of_time_is_before_never)
     rig_free(r);
 }
 
+TEST(a_held_group_gives_nothing_out_and_goes_on_with_the_next_call)
+{
+    rig *r = rig_new(NULL);
+    const uint64_t c1 = rig_join(r, 2);
+
+    rig_offer(r, 3);
+    EXPECT_SAID(r, "c1<-0, c1<-1");
+    sl_group_hold(r->group, true);
+    EXPECT_OK(rig_ack(r, c1, 0));
+    EXPECT_SAID(r, "0 acked, c1 settled 0");
+    rig_join(r, 2);
+    rig_tick(r, 60 * SECOND);
+    EXPECT_SAID(r, "1 back expired!");
+    rig_tick(r, 60 * SECOND);
+    EXPECT_SAID(r, "");
+    sl_group_check(r->group);
+    sl_group_hold(r->group, false);
+    rig_tick(r, 0);
+    EXPECT_STR(rig_said_only(r, SL_EFFECT_BACK), "");
+    sl_group_check(r->group);
+    EXPECT_EQ(rig_last(r, SL_EFFECT_DELIVER)->deliver.place.position, 2);
+    rig_free(r);
+}
+
 static void call_back(void *ctx, const sl_effect *effect)
 {
     rig *const r = ctx;

@@ -436,6 +436,34 @@ TEST(an_undone_stop_keeps_to_the_maximum)
     rig_free(r);
 }
 
+/* Its place was taken while it was away. It may finish what it holds, and there are no more active ones than the maximum. */
+TEST(who_comes_back_to_its_leases_is_let_into_a_full_group_to_finish_them)
+{
+    const sl_uuid held = rig_id(SL_LANE_MAIN, 0), other = rig_id(SL_LANE_MAIN, 7);
+    sl_join back = {
+        .session = rig_session(1), .window = 1, .extensions = true, .resume = &other, .resume_count = 1
+    };
+    rig *r = rig_new(at_most_one);
+    const uint64_t c1 = rig_join_as(r, 1, 1, true);
+    uint64_t c3 = 0;
+
+    rig_offer(r, 1);
+    EXPECT_OK(sl_group_away(r->group, c1, r->now_ns));
+    rig_join_as(r, 2, 5, true);
+    rig_said(r);
+    EXPECT_ERR(sl_group_join(r->group, &back, r->now_ns, &c3), SL_ERR_CONSUMERS_MAX);
+    back.resume = &held;
+    back.extensions = false;
+    EXPECT_ERR(sl_group_join(r->group, &back, r->now_ns, &c3), SL_ERR_CONSUMERS_MAX);
+    back.extensions = true;
+    EXPECT_OK(sl_group_join(r->group, &back, r->now_ns, &c3));
+    EXPECT_SAID(r, "0 moves c3, c1 gone, c3 asked server, c3 stopped 1");
+    rig_offer(r, 1);
+    EXPECT_OK(rig_ack(r, c3, 0));
+    EXPECT_SAID(r, "c2<-1, 0 acked, c3 settled 0, c3 drained 1/0/0");
+    rig_free(r);
+}
+
 TEST(taking_back_a_rule_does_not_undo_the_stop_of_one_consumer)
 {
     const sl_stop stop = { .asked_by = SL_ASKER_OPERATOR };

@@ -255,6 +255,22 @@ TEST(hand_back_of_everything_drains_at_once)
     rig_free(r);
 }
 
+/* Nobody knows what of it runs: only the consumer itself may say that nothing does. */
+TEST(an_operator_hands_back_nothing_of_a_session_that_never_says_what_it_starts)
+{
+    rig *r = rig_new(NULL);
+    const uint64_t c1 = rig_join(r, 2);
+
+    rig_offer(r, 2);
+    rig_said(r);
+    EXPECT_OK(rig_stop_by(r, c1, SL_ASKER_OPERATOR, true));
+    EXPECT_SAID(r, "c1 asked operator, c1 stopped 2");
+    EXPECT_OK(rig_started(r, c1, 0));
+    EXPECT_ERR(rig_stop_by(r, c1, SL_ASKER_OPERATOR, true), SL_ERR_ALREADY_STOPPED);
+    EXPECT_SAID(r, "0 started, 1 back released, c1 stopped-already 1");
+    rig_free(r);
+}
+
 TEST(a_second_stop_still_hands_back)
 {
     rig *r = rig_new(NULL);

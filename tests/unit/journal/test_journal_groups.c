@@ -321,3 +321,38 @@ TEST(a_full_disk_refuses_an_update_and_keeps_the_definition)
     EXPECT_EQ(l.leases, 1);
     lab_close(&w);
 }
+
+/* A group is loaded from its records in their order: none may be missing before others that are there. So a batch of them is refused
+ * before a later one can be handed in. */
+TEST(records_that_find_no_room_are_refused_at_once_and_taken_later)
+{
+    lab w = open_with_group();
+    const sl_effect lease = lease_of(1);
+    const sl_op record = record_of(&lease);
+    const sl_batch batch = { .ops = &record, .op_count = 1, .durability = SL_DURABLE_SYNC };
+    answer refused = { 0 };
+    sl_err err = SL_OK;
+
+    EXPECT(!sl_store_is_full(w.store));
+    sl_faulty_set_full(w.disk, true);
+    while (lab_append(&w, "s", 500) == SL_OK) {
+    }
+    EXPECT(sl_store_is_full(w.store));
+    while (err == SL_OK) {
+        answer a = { 0 };
+
+        err = sl_store_submit(w.store, &batch, lab_note_answer, &a);
+        while (err == SL_OK && !a.is_there)
+            lab_turn_once(&w);
+        EXPECT_OK(a.err);
+    }
+    EXPECT_ERR(err, SL_ERR_NO_SPACE);
+    EXPECT_ERR(sl_store_submit(w.store, &batch, lab_note_answer, &refused), SL_ERR_NO_SPACE);
+    sl_faulty_set_full(w.disk, false);
+    EXPECT_OK(lab_commit(&w, &record));
+    EXPECT(!refused.is_there);
+    EXPECT(!sl_store_is_full(w.store));
+    lab_reopen(&w);
+    EXPECT_STR(load(&w).definition, "g");
+    lab_close(&w);
+}

@@ -400,7 +400,7 @@ const char *groups_stored(groups *g, const char *stream)
 typedef struct held_store {
     sl_store base;
     sl_store *inner;
-    bool holds, holds_all, refuses;
+    bool holds, holds_all, refuses, is_full, blocks;
     sl_list waiting;
     bool reads_slowly, reads_stick, loses;
     uint64_t lost; /* revision, in every stream */
@@ -457,6 +457,10 @@ static sl_err held_submit(sl_store *base, const sl_batch *batch, sl_done_fn *don
     sl_err err;
 
     assert_non_null(note);
+    if (store->blocks && !has_append(batch)) {
+        free(note);
+        return SL_ERR_NO_SPACE;
+    }
     *note = (held_note){ .store = store,
                          .done = done,
                          .ctx = ctx,
@@ -563,6 +567,11 @@ static sl_err held_load(sl_store *base, const sl_loader *loader)
     return sl_store_load(held_of(base)->inner, loader);
 }
 
+static bool held_is_full(sl_store *base)
+{
+    return held_of(base)->is_full;
+}
+
 static const char *held_problem(const sl_store *base)
 {
     (void)base;
@@ -594,6 +603,7 @@ static const sl_store_ops held_ops = {
     .stream = held_stream,
     .end = held_end,
     .load = held_load,
+    .is_full = held_is_full,
     .problem = held_problem,
     .close = held_close,
 };
@@ -623,6 +633,16 @@ void groups_held_store_hold_all(sl_store *store, bool hold)
 void groups_held_store_refuse(sl_store *store, bool refuse)
 {
     held_of(store)->refuses = refuse;
+}
+
+void groups_held_store_fill(sl_store *store, bool full)
+{
+    held_of(store)->is_full = held_of(store)->refuses = full;
+}
+
+void groups_held_store_block(sl_store *store, bool block)
+{
+    held_of(store)->blocks = block;
 }
 
 void groups_held_store_slow(sl_store *store, bool slow)

@@ -97,6 +97,8 @@ void groups_held_store_hold(sl_store *store,
                             bool hold); /* false: what was held back is done at the next poll */
 void groups_held_store_hold_all(sl_store *store, bool hold); /* also what needs no sync */
 void groups_held_store_refuse(sl_store *store, bool refuse); /* appends get NO_SPACE */
+void groups_held_store_fill(sl_store *store, bool full);     /* the same, and it says so when asked */
+void groups_held_store_block(sl_store *store, bool block);   /* records are not taken either */
 /* Every read has to wait for the disk once; or for ever; or finds this revision of no stream any more. */
 void groups_held_store_slow(sl_store *store, bool slow);
 void groups_held_store_stick(sl_store *store, bool stick);

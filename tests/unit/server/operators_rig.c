@@ -51,9 +51,17 @@ static void say_progress(sl_text *text, sl_str message, sl_arena *arena)
     char buffer[64];
 
     EXPECT_OK(sl_wire_stop_progress_decode(message, arena, &progress, NULL));
-    snprintf(buffer, sizeof buffer, "%u/%u:%u%s", progress.meant, progress.drained, progress.in_flight,
-             progress.done ? "!" : "");
+    snprintf(buffer, sizeof buffer, "%u/%u:%u", progress.meant, progress.drained, progress.in_flight);
     sl_text_add(text, buffer);
+    if (progress.went_away > 0) {
+        snprintf(buffer, sizeof buffer, "-%u/%u", progress.went_away, progress.lost);
+        sl_text_add(text, buffer);
+    }
+    if (progress.unlabelled > 0) {
+        snprintf(buffer, sizeof buffer, "?%u", progress.unlabelled);
+        sl_text_add(text, buffer);
+    }
+    sl_text_add(text, progress.done ? "!" : "");
 }
 
 const char *operators_heard(const server_call *call)

@@ -12,7 +12,7 @@
 server_call *operators_stop(groups *g, sl_wire_stop_request how);
 server_call *operators_resume(groups *g, sl_wire_who who);
 
-/* "2/1:3" for each message of Stop: meant, drained, in flight; "!" behind it when it is done; then the status. */
+/* "2/1:3" for each message of Stop: meant, drained, in flight; "-1/5": one went away with five; "?1": the labels of one are not known; "!" behind it when it is done; then the status. */
 const char *operators_heard(const server_call *call);
 /* "1-0": resumed and too late; or the status. */
 const char *operators_resumed(const server_call *call);

@@ -202,7 +202,9 @@ TEST(a_stop_over_http_is_answered_when_everybody_is_drained)
     EXPECT_EQ(groups_message(call, 2).stop_requested.deadline_ms, 20000);
     groups_ack(call, 1, 1);
     EXPECT(p.answer.job == NULL && p.is_ready);
-    expect_page(&p, 200, "\"meant\":1,\"drained\":1,\"in_flight\":0,\"done\":true");
+    expect_page(&p, 200,
+                "\"meant\":1,\"drained\":1,\"in_flight\":0,\"went_away\":0,\"lost\":0,\"unlabelled\":0,"
+                "\"done\":true");
     groups_done(&g);
 }
 
@@ -219,18 +221,22 @@ TEST(a_stop_over_http_gives_504_with_the_state_when_its_time_is_over)
     server_rig_advance(&g.rig, 6 * GROUPS_SECOND_NS);
     EXPECT(p.is_ready);
     EXPECT(strstr(body_of(&p), "\"state\":\"stopping\"") != NULL);
-    expect_page(&p, 504, "\"meant\":1,\"drained\":0,\"in_flight\":1,\"done\":false,\"error\":");
+    expect_page(&p, 504,
+                "\"meant\":1,\"drained\":0,\"in_flight\":1,\"went_away\":0,\"lost\":0,\"unlabelled\":0,"
+                "\"done\":false,\"error\":");
     groups_done(&g);
 }
 
 TEST(stops_and_resumes_over_http)
 {
     groups g;
+    server_call *call;
 
     begin(&g, 1);
-    (void)groups_join(&g,
-                      (groups_consumer){
-                          .name = "a", .window = 1, .extensions = true, .labels = labels, .label_count = 1 });
+    call = groups_join(
+        &g, (groups_consumer){
+                .name = "a", .window = 1, .extensions = true, .labels = labels, .label_count = 1 });
+    groups_send_ids(call, SL_PERSISTENT_REQUEST_STARTED, NULL, 0); /* it says what it starts: nothing yet */
     expect_post(&g, "/v1/stop", "label=version=42", 202, "\"meant\":1,\"drained\":0,\"in_flight\":1");
     EXPECT_STR(operators_list(&g, WHO(0)), "a=stopping:1^operator");
     expect_post(&g, "/v1/resume", "label=version=42", 200, "{\"resumed\":1,\"too_late\":0}");

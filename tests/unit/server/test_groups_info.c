@@ -178,6 +178,25 @@ TEST(the_checkpoint_is_told_once_it_was_written)
     manage_done(&m);
 }
 
+/* The records of settles say more than the last one of a checkpoint, and a server that starts counts them. */
+TEST(after_a_restart_the_checkpoint_is_where_the_settles_put_it)
+{
+    sl_wire_group_request request = manage_request("orders", "g");
+    server_call *consumer;
+    manage m;
+
+    manage_start(&m);
+    reads_append(&m.g.rig, "orders", 4);
+    manage_make(&m, &request);
+    consumer = groups_join(&m.g, (groups_consumer){ 0 });
+    groups_ack(consumer, 1, 3);
+    groups_kill(&m.g);
+    EXPECT_STR(manage_look(&m, "orders", "g").last_checkpointed_position.data, "2");
+    groups_kill(&m.g);
+    EXPECT_STR(manage_look(&m, "orders", "g").last_checkpointed_position.data, "2");
+    manage_done(&m);
+}
+
 TEST(extra_statistics_measure_how_long_consumers_take)
 {
     static const char *const keys[] = { "Mean",       "Median",     "Fastest",    "Quintile 1", "Quintile 2",

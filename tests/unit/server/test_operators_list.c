@@ -148,6 +148,27 @@ TEST(reports_tell_what_became_of_each_consumer_that_stopped)
     groups_done(&g);
 }
 
+static void ignore_outcome(void *ctx, sl_err err)
+{
+    (void)ctx;
+    EXPECT_OK(err);
+}
+
+/* Nobody asked it to stop and it did not drain: its call was ended because the group was changed. */
+TEST(a_report_says_that_an_update_has_dropped_a_consumer)
+{
+    const sl_group_definition definition = groups_definition("orders", "g");
+    groups g;
+
+    begin(&g, 3);
+    (void)groups_join(&g, (groups_consumer){ .name = "plain" });
+    EXPECT_OK(sl_registry_update(g.rig.host->registry, &definition, ignore_outcome, NULL));
+    server_rig_run(&g.rig);
+    EXPECT_STR(operators_reports(&g, WHO(0)), "plain=dropped:0/3/0^server");
+    EXPECT_EQ(g.rig.host->counters.consumers_stopped[SL_REPORT_DROPPED], 1);
+    groups_done(&g);
+}
+
 TEST(a_report_has_the_times_of_the_stop)
 {
     static const sl_wire_who everybody;
