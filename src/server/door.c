@@ -11,7 +11,12 @@
  * for ever. Whose turn it is may hand in one batch past the others; with his next one he is everybody else, or a client with a
  * long backlog would take all room that becomes free. Why nobody waits in vain: who waits is tried after each done(), FULL means that something is inside, and the last
  * one to leave makes room for the largest batch there is (SL_WAITING_BYTES_MAX counts two of them, and one that is being
- * answered still counts). */
+ * answered still counts).
+ *
+ * Patient batches (what consumers have settled) go along with the syncs of others, so an append does not find the disk busy with an
+ * acknowledgement that nobody waits for. Each waits for host->patience_ns at most beside the sync that was under way when it came:
+ * then it gets a sync of its own. The alarm is set again when a patient one is done, since those that are left came after that sync
+ * had begun. */
 #include "server/door.h"
 
 #include "server/tail.h"
@@ -37,6 +42,7 @@ typedef struct entry {
     sl_door *door; /* NULL: abandoned, and only this memory is left of it */
     sl_done_fn *done;
     void *ctx;
+    bool patient;
     uint32_t op_count, op_capacity;
     entry_op ops[];
 } entry;
@@ -44,7 +50,8 @@ typedef struct entry {
 struct sl_door {
     sl_host *host;
     sl_list inside, spares;
-    uint64_t inside_count;
+    uint64_t inside_count, patient_count;
+    sl_alarm patience; /* runs while patient ones are inside */
     uint32_t spare_count;
     sl_list waiters;
     sl_door_waiter *tried; /* its fn is running */
@@ -57,13 +64,20 @@ struct sl_door {
     char reason[SL_DOOR_REASON_BYTES];
 };
 
+static void on_patience_end(void *ctx)
+{
+    const sl_door *const door = ctx;
+
+    sl_store_hurry(door->host->store);
+}
+
 sl_err sl_door_new(sl_host *host, sl_door **ret_door)
 {
     sl_door *const door = sl_alloc_take(host->alloc, sizeof *door);
 
     if (door == NULL)
         return SL_ERR_NOMEM;
-    *door = (sl_door){ .host = host };
+    *door = (sl_door){ .host = host, .patience = { .fn = on_patience_end, .ctx = door } };
     sl_list_init(&door->inside);
     sl_list_init(&door->spares);
     sl_list_init(&door->waiters);
@@ -151,6 +165,7 @@ static entry *entry_new(sl_door *door, const sl_batch *batch, sl_done_fn *done, 
     e->door = door;
     e->done = done;
     e->ctx = ctx;
+    e->patient = false;
     e->op_count = batch->op_count;
     for (uint32_t i = 0; i < batch->op_count; i++)
         e->ops[i] = note_op(door, &batch->ops[i]);
@@ -159,11 +174,34 @@ static entry *entry_new(sl_door *door, const sl_batch *batch, sl_done_fn *done, 
     return e;
 }
 
+static void set_patience(sl_door *door)
+{
+    sl_alarm_set(door->host, &door->patience, sl_clock_mono_ns(door->host->clock) + door->host->patience_ns);
+}
+
+static void patient_entered(entry *e)
+{
+    e->patient = true;
+    if (e->door->patient_count++ == 0)
+        set_patience(e->door);
+}
+
+static void patient_left(sl_door *door)
+{
+    assert(door->patient_count > 0);
+    if (--door->patient_count > 0)
+        set_patience(door);
+    else
+        sl_alarm_stop(door->host, &door->patience);
+}
+
 static void entry_leave(entry *e)
 {
     assert(e->door->inside_count > 0);
     sl_list_remove(&e->node);
     e->door->inside_count--;
+    if (e->patient)
+        patient_left(e->door);
 }
 
 /* --- waiting --- */
@@ -273,11 +311,15 @@ static void on_done(void *ctx, const sl_commit *commit)
 static sl_err enter(sl_door *door, const sl_batch *batch, sl_done_fn *done, void *ctx)
 {
     entry *const e = batch->op_count > SL_BATCH_OPS_MAX ? NULL : entry_new(door, batch, done, ctx);
+    sl_batch as_told = *batch;
     sl_err err;
 
     if (e == NULL)
         return batch->op_count > SL_BATCH_OPS_MAX ? SL_ERR_TOO_LARGE : SL_ERR_NOMEM;
-    err = sl_store_submit(door->host->store, batch, on_done, e);
+    as_told.patient = batch->patient && door->host->patience_ns > 0;
+    err = sl_store_submit(door->host->store, &as_told, on_done, e);
+    if (err == SL_OK && as_told.patient)
+        patient_entered(e);
     if (err != SL_OK) {
         entry_leave(e);
         entry_put(door, e);

@@ -4,9 +4,10 @@
  * answered before the turn ends:
  *
  *      answers of the helper thread --> readers --> groups hand in --> write and sync --> answers of the store
- *                                  --> readers that these have woken --> groups hand in
+ *                                  --> readers that these have woken --> groups hand in --> write --> answers of the store
  *
- * Whatever the last three steps submit comes too late for the write of this turn, so the driver is asked for another one. */
+ * The second write is for leases: an event that became durable in this turn leaves in this turn, and not behind the sync of the next.
+ * Whatever else the steps after the sync submit waits for the next turn, which the driver is asked for. */
 #include "server/host.h"
 
 #include "server/access.h"
@@ -41,6 +42,7 @@ static void fill(sl_host *host, const sl_host_setup *setup)
                        .log = setup->log,
                        .settings = setup->settings,
                        .store = setup->store,
+                       .patience_ns = setup->patience_ns,
                        .instance = setup->instance,
                        .seed = setup->seed,
                        .input.bytes_max = SL_HOST_INPUT_BYTES_MAX,
@@ -154,6 +156,11 @@ bool sl_host_turn(sl_host *host)
         runnable = sl_tail_run_woken(host->tail);
     }
     end_turn(host);
+    if (host->counters.batches_accepted != written) {
+        sl_store_write(host->store);
+        sl_host_poll(host);
+        end_turn(host);
+    }
     return runnable || host->counters.batches_accepted != written || !sl_list_empty(&host->turn_ends);
 }
 

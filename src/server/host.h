@@ -34,6 +34,9 @@ typedef struct sl_access sl_access;
 /* Of input that is not complete, all connections together: eight that bring three of the largest messages each. */
 #define SL_HOST_INPUT_BYTES_MAX (UINT64_C(512) * 1024 * 1024)
 
+/* How long an acknowledgement waits for a sync that is wanted anyway. Its consumer gets the next messages meanwhile. */
+#define SL_HOST_PATIENCE_NS UINT64_C(1000000)
+
 /* Shared by everything in this folder. The counters are everybody's; any other field is changed only by host.c, the driver, or
  * the file that its comment names. */
 struct sl_host {
@@ -55,6 +58,7 @@ struct sl_host {
     sl_list requests;        /* sl_request.node, all that are open, oldest first: request.c */
     sl_pairing alarms;       /* alarm.c, as the next one */
     uint64_t alarm_floor_ns; /* while alarms are fired: those set now wait for the next tick */
+    uint64_t patience_ns;    /* so long patient batches wait for the sync of another: door.c */
     sl_list spare_requests;  /* memory of calls that are over, for the next ones: request.c */
     uint32_t spare_request_count,
         spare_requests_max;  /* tests set the second to 0: then a sanitizer sees all */
@@ -94,6 +98,7 @@ typedef struct sl_host_setup {
     sl_store *store;                    /* stays the caller's: closed after the host is freed */
     sl_hash_seed seed;
     sl_uuid instance;
+    uint64_t patience_ns;    /* 0: no batch is patient. A server has SL_HOST_PATIENCE_NS */
     void (*wake)(void *ctx); /* may come from another thread */
     void *wake_ctx;
     sl_text *problem; /* gets a sentence on a group that cannot be loaded; NULL: nobody reads it */

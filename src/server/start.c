@@ -295,6 +295,7 @@ static sl_err make_host(sl_server *server, sl_text *problem)
                                   .store = sl_storage_store(server->storage),
                                   .seed = server->seed,
                                   .instance = server->instance,
+                                  .patience_ns = SL_HOST_PATIENCE_NS,
                                   .wake = wake,
                                   .wake_ctx = server->loop,
                                   .problem = problem };

@@ -35,9 +35,16 @@ void sl_answers_forget(sl_answers *answers, sl_answer *answer)
     sl_alloc_give(answers->alloc, answer, answer_bytes(answer->op_count));
 }
 
-void sl_answers_push(sl_answers *answers, sl_durability durability, sl_answer *answer, uint64_t end)
+static void want_sync(sl_answers *answers, const sl_batch *batch, uint64_t end)
 {
-    sl_answer_queue *const queue = &answers->queues[durability];
+    answers->newest_end = end;
+    if (!batch->patient)
+        answers->sync_end = end;
+}
+
+void sl_answers_push(sl_answers *answers, const sl_batch *batch, sl_answer *answer, uint64_t end)
+{
+    sl_answer_queue *const queue = &answers->queues[batch->durability];
 
     answer->next = NULL;
     answer->end = end;
@@ -47,6 +54,8 @@ void sl_answers_push(sl_answers *answers, sl_durability durability, sl_answer *a
     else
         queue->last->next = answer;
     queue->last = answer;
+    if (batch->durability == SL_DURABLE_SYNC)
+        want_sync(answers, batch, end);
 }
 
 static sl_answer *pop(sl_answer_queue *queue)
@@ -88,4 +97,5 @@ void sl_answers_drop(sl_answers *answers)
     for (int durability = SL_DURABLE_SYNC; durability <= SL_DURABLE_WRITTEN; durability++)
         while (answers->queues[durability].first != NULL)
             sl_answers_forget(answers, pop(&answers->queues[durability]));
+    answers->newest_end = answers->sync_end = 0;
 }

@@ -11,6 +11,8 @@ typedef struct sl_store_ops { /* each as its namesake in store.h */
     const char *name;
     sl_err (*submit)(sl_store *store, const sl_batch *batch, sl_done_fn *done, void *ctx);
     void (*turn)(sl_store *store);
+    void (*write)(sl_store *store);
+    void (*hurry)(sl_store *store);
     int (*wait_fd)(const sl_store *store);
     void (*poll)(sl_store *store);
     sl_err (*read)(sl_store *store, const sl_read *read, sl_cursor **ret_cursor);

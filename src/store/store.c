@@ -242,6 +242,16 @@ sl_err sl_store_scavenge(sl_store *store, const sl_scavenge *how, sl_scavenged_f
     return store->ops->scavenge == NULL ? SL_ERR_NOT_FOUND : store->ops->scavenge(store, how, done, ctx);
 }
 
+void sl_store_write(sl_store *store)
+{
+    store->ops->write(store);
+}
+
+void sl_store_hurry(sl_store *store)
+{
+    store->ops->hurry(store);
+}
+
 bool sl_store_is_full(sl_store *store)
 {
     return store->ops->is_full != NULL && store->ops->is_full(store);

@@ -119,6 +119,8 @@ typedef struct sl_batch {
     const sl_op *ops;
     uint32_t op_count;
     sl_durability durability;
+    bool
+        patient; /* SYNC: it goes along with the next sync that somebody else wants, or with sl_store_hurry() */
 } sl_batch;
 
 /* What became of an APPEND, DELETE or TOMBSTONE.
@@ -165,8 +167,15 @@ typedef void sl_done_fn(void *ctx, const sl_commit *commit);
  *   SL_ERR_STORE_FAILED */
 sl_err sl_store_submit(sl_store *store, const sl_batch *batch, sl_done_fn *done, void *ctx);
 
-/* The caller's turn ends: everything submitted is written, and a sync begins if somebody waits for one. */
+/* The caller's turn ends: everything submitted is written, and a sync begins if somebody impatient waits for one. */
 void sl_store_turn(sl_store *store);
+
+/* Only the writing of a turn: what was submitted with WRITTEN is answered by the next poll, which the caller has to do without
+ * waiting for the descriptor. For what came out of a poll and would else wait for the next turn, and for its sync. */
+void sl_store_write(sl_store *store);
+
+/* Patient batches have waited long enough: the next sl_store_turn() begins a sync for what was submitted until now. */
+void sl_store_hurry(sl_store *store);
 
 /* Readable when sl_store_poll() has something to do. */
 int sl_store_wait_fd(const sl_store *store);

@@ -257,9 +257,17 @@ static void note_answer(void *ctx, const sl_commit *commit)
 
 sl_err submit(rig *r, const sl_op *ops, uint32_t op_count, sl_durability durability, answer *a)
 {
-    const sl_batch batch = { ops, op_count, durability };
+    const sl_batch batch = { .ops = ops, .op_count = op_count, .durability = durability };
 
     *a = (answer){ .r = r, .op_count = op_count };
+    return sl_store_submit(r->store, &batch, note_answer, a);
+}
+
+sl_err submit_patient(rig *r, const sl_op *op, answer *a)
+{
+    const sl_batch batch = { .ops = op, .op_count = 1, .durability = SL_DURABLE_SYNC, .patient = true };
+
+    *a = (answer){ .r = r, .op_count = 1 };
     return sl_store_submit(r->store, &batch, note_answer, a);
 }
 

@@ -79,6 +79,7 @@ sl_op record_op(uint64_t group, const sl_effect *record);
 
 /* Only submits; `a` must live until the answer came. */
 sl_err submit(rig *r, const sl_op *ops, uint32_t op_count, sl_durability durability, answer *a);
+sl_err submit_patient(rig *r, const sl_op *op, answer *a); /* SYNC, but not at once */
 
 /* Waits until the rig has so many answers, as a loop would: for the descriptor, then polling. */
 void wait_for(rig *r, uint64_t done_count);

@@ -178,7 +178,7 @@ static void append_again(void *ctx, const sl_commit *commit)
     chain *const c = ctx;
     const sl_event_in e = event(c->count + 1);
     const sl_op op = append_op("s", ANY, &e, 1);
-    const sl_batch batch = { &op, 1, SL_DURABLE_SYNC };
+    const sl_batch batch = { .ops = &op, .op_count = 1, .durability = SL_DURABLE_SYNC };
 
     EXPECT_OK(commit->err);
     EXPECT_EQ(commit->results[0].revision, c->count - 1);
@@ -194,7 +194,7 @@ TEST(an_answer_may_submit_and_read)
     chain c = { &r, 1 };
     const sl_event_in e = event(1);
     const sl_op op = append_op("s", ANY, &e, 1);
-    const sl_batch batch = { &op, 1, SL_DURABLE_SYNC };
+    const sl_batch batch = { .ops = &op, .op_count = 1, .durability = SL_DURABLE_SYNC };
 
     EXPECT_OK(sl_store_submit(r.store, &batch, append_again, &c));
     for (uint64_t i = 1; i <= 5; i++) {
@@ -210,7 +210,7 @@ static void fail_again(void *ctx, const sl_commit *commit)
     rig *const r = ctx;
     const sl_event_in e = event(1);
     const sl_op op = append_op("s", EXACT(7), &e, 1);
-    const sl_batch batch = { &op, 1, SL_DURABLE_SYNC };
+    const sl_batch batch = { .ops = &op, .op_count = 1, .durability = SL_DURABLE_SYNC };
 
     EXPECT_ERR(commit->err, SL_ERR_WRONG_REVISION);
     if (++r->done_count < 100)
@@ -223,7 +223,7 @@ TEST(what_an_answer_submits_is_answered_by_a_later_poll)
     rig r = rig_open();
     const sl_event_in e = event(1);
     const sl_op op = append_op("s", EXACT(7), &e, 1);
-    const sl_batch batch = { &op, 1, SL_DURABLE_SYNC };
+    const sl_batch batch = { .ops = &op, .op_count = 1, .durability = SL_DURABLE_SYNC };
 
     EXPECT_OK(sl_store_submit(r.store, &batch, fail_again, &r));
     for (uint64_t i = 1; i <= 100; i++) {

@@ -175,7 +175,10 @@ bool world_send(world *w)
         return false;
     b = plan(w);
     w->progress->sent = w->batch_count;
-    err = sl_store_submit(w->store, &(sl_batch){ w->batch.store_ops, w->batch.op_count, w->batch.durability },
+    err = sl_store_submit(w->store,
+                          &(sl_batch){ .ops = w->batch.store_ops,
+                                       .op_count = w->batch.op_count,
+                                       .durability = w->batch.durability },
                           on_done, b);
     if (err == SL_OK)
         return true;

@@ -214,6 +214,19 @@ static void slow_stream(const sl_store *base, sl_str stream, sl_stream_info *ret
     sl_store_stream(slow_of(base)->inner, stream, ret_info);
 }
 
+static void slow_write(sl_store *base)
+{
+    slow_store *const store = slow_of(base);
+
+    if (!store->stuck)
+        sl_store_write(store->inner);
+}
+
+static void slow_hurry(sl_store *base)
+{
+    sl_store_hurry(slow_of(base)->inner);
+}
+
 static uint64_t slow_end(const sl_store *base)
 {
     return sl_store_end(slow_of(base)->inner);
@@ -245,6 +258,8 @@ slow_store *slow_store_open(const sl_alloc *alloc)
     static const sl_store_ops ops = { .name = "slow",
                                       .submit = slow_submit,
                                       .turn = slow_turn,
+                                      .write = slow_write,
+                                      .hurry = slow_hurry,
                                       .wait_fd = slow_wait_fd,
                                       .poll = slow_poll,
                                       .read = slow_read,

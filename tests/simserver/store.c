@@ -119,6 +119,16 @@ static void slow_stream(const sl_store *base, sl_str stream, sl_stream_info *ret
     sl_store_stream(store_of(base)->inner, stream, ret_info);
 }
 
+static void slow_write(sl_store *base)
+{
+    sl_store_write(store_of(base)->inner);
+}
+
+static void slow_hurry(sl_store *base)
+{
+    sl_store_hurry(store_of(base)->inner);
+}
+
 static uint64_t slow_end(const sl_store *base)
 {
     return sl_store_end(store_of(base)->inner);
@@ -138,6 +148,8 @@ static const sl_store_ops slow_ops = {
     .name = "slow",
     .submit = slow_submit,
     .turn = slow_turn,
+    .write = slow_write,
+    .hurry = slow_hurry,
     .wait_fd = slow_wait_fd,
     .poll = slow_poll,
     .read = slow_read,

@@ -15,6 +15,9 @@ enum {
     PEERS = WORLD_CLIENTS_MAX + 1 + 2,
 };
 
+/* One seed in three is without patience, one with more than a server has. */
+#define PATIENCE_NS (UINT64_C(2) * WORLD_MS_NS)
+
 /* After a batch was refused a desk waits so long at most before it tries again. */
 #define REFUSED_NS (UINT64_C(2000) * WORLD_MS_NS)
 
@@ -283,6 +286,7 @@ bool world_server_start(world *w)
                                   /* A process makes ids of its own: two must never make the same. */
                                   .seed = { ++w->lives, w->seed },
                                   .instance = { { (uint8_t)w->lives, (uint8_t)(w->lives >> 8) } },
+                                  .patience_ns = w->store.is_journal ? 0 : w->seed % 3 * PATIENCE_NS,
                                   .wake = wake,
                                   .wake_ctx = w };
     const sl_err err = sl_host_new(&setup, &w->host);

@@ -219,7 +219,8 @@ static sl_err submit(sl_desk *desk, desk_packet *packet, const desk_record *reco
     static sl_event_in events[OPS_MAX];
     const sl_batch batch = { .ops = ops,
                              .op_count = fill_ops(desk, records, count, ops, events),
-                             .durability = packet->sync ? SL_DURABLE_SYNC : SL_DURABLE_WRITTEN };
+                             .durability = packet->sync ? SL_DURABLE_SYNC : SL_DURABLE_WRITTEN,
+                             .patient = packet->records == NULL && desk->state == DESK_OPEN };
 
     if (batch.op_count == 0) { /* appends that were dropped */
         packet_finish(packet, SL_OK);

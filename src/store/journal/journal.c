@@ -301,7 +301,7 @@ static sl_err journal_submit(sl_store *base, const sl_batch *batch, sl_done_fn *
         sl_answers_forget(&store->answers, answer);
         return err;
     }
-    sl_answers_push(&store->answers, batch->durability, answer, store->writer.next_position);
+    sl_answers_push(&store->answers, batch, answer, store->writer.next_position);
     return SL_OK;
 }
 
@@ -313,14 +313,23 @@ static bool something_is_due(const journal_store *store)
            sl_answers_due(&store->answers, SL_DURABLE_WRITTEN, sl_log_written(store->log));
 }
 
+static void journal_write(sl_store *base)
+{
+    sl_log_turn(journal_of(base)->log);
+}
+
+static void journal_hurry(sl_store *base)
+{
+    sl_answers_hurry(&journal_of(base)->answers);
+}
+
 static void journal_turn(sl_store *base)
 {
     journal_store *const store = journal_of(base);
 
     journal_states_write(store);
     sl_log_turn(store->log);
-    if (sl_answers_wait(&store->answers, SL_DURABLE_SYNC) || journal_space_waits(store))
-        sl_log_sync(store->log);
+    sl_log_sync(store->log, journal_space_waits(store) ? UINT64_MAX : sl_answers_sync_end(&store->answers));
     if (something_is_due(store) || sl_log_err(store->log) != SL_OK)
         sl_log_wake(store->log);
 }
@@ -420,6 +429,8 @@ static const sl_store_ops journal_ops = {
     .name = "journal",
     .submit = journal_submit,
     .turn = journal_turn,
+    .write = journal_write,
+    .hurry = journal_hurry,
     .wait_fd = journal_wait_fd,
     .poll = journal_poll,
     .read = journal_read,

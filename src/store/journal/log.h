@@ -72,7 +72,7 @@ const uint8_t *sl_log_peek(sl_log *log, uint32_t offset);
 size_t sl_log_frame_max(const sl_log *log);
 
 void sl_log_turn(sl_log *log);
-void sl_log_sync(sl_log *log);
+void sl_log_sync(sl_log *log, uint64_t end); /* if something below `end` is written and not durable */
 void sl_log_poll(sl_log *log);
 int sl_log_wait_fd(const sl_log *log);
 void sl_log_wake(sl_log *log);    /* makes it readable; from any thread */

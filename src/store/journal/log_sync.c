@@ -1,8 +1,10 @@
 /* store/journal/log_sync.c — making durable what was written, in this thread or in another.
  *
- * One sync at a time. It covers what was written when it began; whoever is written later waits for the next one,
+ * One sync at a time. It covers what was written when it began; whoever is written later and wants one waits for the next,
  * which begins as soon as this one is over. So under load each sync carries what gathered during the last. */
 #include "store/journal/log_private.h"
+
+#include "base/cleanup.h"
 
 #include <unistd.h>
 
@@ -66,7 +68,7 @@ static void sync_here(sl_log *log)
     sl_log_wake(log);
 }
 
-void sl_log_sync(sl_log *log)
+void sl_log_sync(sl_log *log, uint64_t end)
 {
     if (log->err != SL_OK || sl_log_durable(log) >= log->written)
         return;
@@ -75,8 +77,10 @@ void sl_log_sync(sl_log *log)
         sl_log_wake(log);
         return;
     }
+    if (sl_log_durable(log) >= end)
+        return;
     if (collect(log)) {
-        log->sync_again = true;
+        log->sync_again = log->sync_again || log->sync.target < sl_min_u64(end, log->written);
         return;
     }
     log->sync_again = false;
@@ -97,7 +101,7 @@ void sl_log_poll(sl_log *log)
         /* Nothing was there: then nothing has happened. */
     }
     if (!collect(log) && log->sync_again)
-        sl_log_sync(log);
+        sl_log_sync(log, UINT64_MAX);
 }
 
 sl_err sl_log_flush(sl_log *log)

@@ -4,6 +4,8 @@
  * on more than a disk would give them. */
 #include "store/memory/memory.h"
 
+#include "base/cleanup.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
@@ -67,7 +69,7 @@ static sl_err memory_submit(sl_store *base, const sl_batch *batch, sl_done_fn *d
         sl_answers_forget(&store->answers, answer);
         return err;
     }
-    sl_answers_push(&store->answers, batch->durability, answer, store->writer.next_position);
+    sl_answers_push(&store->answers, batch, answer, store->writer.next_position);
     return SL_OK;
 }
 
@@ -82,11 +84,12 @@ void memory_wake(const memory_store *store)
         assert(errno == EAGAIN);
 }
 
-/* A sync is wanted when somebody waits for what is written but not synced. */
+/* A sync is wanted when somebody waits for what is written but not synced. What is not written yet waits for its turn. */
 static void begin_sync(memory_store *store)
 {
-    if (store->syncing_end != 0 || !sl_answers_wait(&store->answers, SL_DURABLE_SYNC) ||
-        store->synced_end == store->written_end)
+    const uint64_t wanted_end = sl_min_u64(sl_answers_sync_end(&store->answers), store->written_end);
+
+    if (store->syncing_end != 0 || store->synced_end >= wanted_end)
         return;
     store->syncing_end = store->written_end;
     memory_wake(store);
@@ -107,6 +110,18 @@ static void memory_turn(sl_store *base)
     begin_sync(store);
     if (something_is_due(store))
         memory_wake(store);
+}
+
+static void memory_write(sl_store *base)
+{
+    memory_store *const store = memory_of(base);
+
+    store->written_end = store->writer.next_position;
+}
+
+static void memory_hurry(sl_store *base)
+{
+    sl_answers_hurry(&memory_of(base)->answers);
 }
 
 static bool end_sync(memory_store *store)
@@ -175,6 +190,7 @@ static void memory_close(sl_store *base)
     memory_store *const store = memory_of(base);
 
     store->closing = true;
+    memory_hurry(base);
     memory_turn(base);
     while (sl_answers_wait(&store->answers, SL_DURABLE_SYNC) ||
            sl_answers_wait(&store->answers, SL_DURABLE_WRITTEN))
@@ -186,6 +202,8 @@ static const sl_store_ops memory_ops = {
     .name = "memory",
     .submit = memory_submit,
     .turn = memory_turn,
+    .write = memory_write,
+    .hurry = memory_hurry,
     .wait_fd = memory_wait_fd,
     .poll = memory_poll,
     .read = memory_read,

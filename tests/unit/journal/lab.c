@@ -60,7 +60,7 @@ void lab_note_answer(void *ctx, const sl_commit *commit)
 
 sl_err lab_commit(lab *w, const sl_op *op)
 {
-    const sl_batch batch = { op, 1, SL_DURABLE_SYNC };
+    const sl_batch batch = { .ops = op, .op_count = 1, .durability = SL_DURABLE_SYNC };
     answer a = { 0 };
     const sl_err err = sl_store_submit(w->store, &batch, lab_note_answer, &a);
 

@@ -80,7 +80,7 @@ static void cut_and_open(lab *w)
 /* Submits and gives the store some turns; the power may go in any of them. */
 static void submit_somehow(lab *w, const sl_op *ops, uint32_t op_count, answer *a)
 {
-    const sl_batch batch = { ops, op_count, SL_DURABLE_SYNC };
+    const sl_batch batch = { .ops = ops, .op_count = op_count, .durability = SL_DURABLE_SYNC };
 
     if (sl_store_submit(w->store, &batch, lab_note_answer, a) != SL_OK)
         return;
@@ -225,7 +225,7 @@ TEST(a_definition_is_the_old_one_or_the_new_one_whenever_the_power_goes)
 TEST(an_update_of_a_journal_without_memory_leaves_the_definition)
 {
     const sl_op ops[] = { update_to("between"), update_to("new") };
-    const sl_batch batch = { ops, 2, SL_DURABLE_SYNC };
+    const sl_batch batch = { .ops = ops, .op_count = 2, .durability = SL_DURABLE_SYNC };
     lab w = open_with_group();
     sl_err err = SL_ERR_NOMEM;
 

@@ -57,7 +57,7 @@ TEST(what_a_batch_makes_the_store_read_is_bounded)
                           .append = { SL_STR("large"), { SL_EXPECT_EXACT, 2 }, &events[3], 1 } };
     calls = sl_faulty_calls(w.disk);
     {
-        const sl_batch batch = { ops, 2 * LARGE, SL_DURABLE_SYNC };
+        const sl_batch batch = { .ops = ops, .op_count = 2 * LARGE, .durability = SL_DURABLE_SYNC };
         answer a = { 0 };
 
         EXPECT_OK(sl_store_submit(w.store, &batch, lab_note_answer, &a));
@@ -74,7 +74,7 @@ TEST(what_a_batch_makes_the_store_read_is_bounded)
                                       &events[i],
                                       1 } };
     {
-        const sl_batch batch = { ops, LARGE, SL_DURABLE_SYNC };
+        const sl_batch batch = { .ops = ops, .op_count = LARGE, .durability = SL_DURABLE_SYNC };
         answer a = { 0 };
 
         calls = sl_faulty_calls(w.disk);
@@ -137,7 +137,7 @@ TEST(a_batch_that_revives_a_stream_does_not_throw_a_segment_away)
     lab_open_again(&w);
     EXPECT_OK(w.err);
     for (int round = 0; round < 5; round++) {
-        const sl_batch batch = { ops, MANY, SL_DURABLE_SYNC };
+        const sl_batch batch = { .ops = ops, .op_count = MANY, .durability = SL_DURABLE_SYNC };
         answer a = { 0 };
 
         for (int i = 0; i < MANY; i++) {

@@ -53,7 +53,7 @@ static sl_err put(sl_log *log, uint32_t count, uint32_t payload_bytes, bool urge
 static void wait_for_sync(sl_log *log)
 {
     sl_log_turn(log);
-    sl_log_sync(log);
+    sl_log_sync(log, UINT64_MAX);
     while (sl_log_durable(log) < sl_log_written(log) && sl_log_err(log) == SL_OK) {
         struct pollfd fd = { .fd = sl_log_wait_fd(log), .events = POLLIN };
         poll(&fd, 1, -1);
@@ -401,7 +401,7 @@ TEST(a_failed_sync_is_the_end_and_is_not_tried_again)
         EXPECT_ERR(sl_log_err(o.log), SL_ERR_STORE_FAILED);
         EXPECT(sl_log_durable(o.log) < sl_log_written(o.log));
         syncs = sl_faulty_syncs(disk, name);
-        sl_log_sync(o.log);
+        sl_log_sync(o.log, UINT64_MAX);
         EXPECT_ERR(put(o.log, 1, 10, false), SL_ERR_STORE_FAILED);
         sl_log_close(o.log);
         EXPECT_EQ(sl_faulty_syncs(disk, name), syncs);

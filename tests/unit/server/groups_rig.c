@@ -483,6 +483,16 @@ static void held_turn(sl_store *base)
     sl_store_turn(held_of(base)->inner);
 }
 
+static void held_write(sl_store *base)
+{
+    sl_store_write(held_of(base)->inner);
+}
+
+static void held_hurry(sl_store *base)
+{
+    sl_store_hurry(held_of(base)->inner);
+}
+
 static int held_wait_fd(const sl_store *base)
 {
     return sl_store_wait_fd(held_of(base)->inner);
@@ -597,6 +607,8 @@ static const sl_store_ops held_ops = {
     .name = "held",
     .submit = held_submit,
     .turn = held_turn,
+    .write = held_write,
+    .hurry = held_hurry,
     .wait_fd = held_wait_fd,
     .poll = held_poll,
     .read = held_read,

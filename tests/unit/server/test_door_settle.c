@@ -30,6 +30,91 @@ static sl_err settle(server_rig *rig, const sl_op *ops, uint32_t count, outcome 
     return sl_door_submit_settle(rig->host->door, &(sl_batch){ .ops = ops, .op_count = count }, on_done, o);
 }
 
+enum {
+    PATIENCE_NS = 5000
+};
+
+static void start_patient(server_rig *rig, outcome *o)
+{
+    server_rig_init(rig);
+    server_rig_start(rig);
+    EXPECT_OK(settle(rig, &create, 1, o));
+    server_rig_run(rig);
+    EXPECT_EQ(o->done_count, 1);
+    rig->host->patience_ns = PATIENCE_NS;
+    *o = (outcome){ 0 };
+}
+
+static void settle_patient(server_rig *rig, outcome *o)
+{
+    const sl_batch batch = { .ops = &record, .op_count = 1, .patient = true };
+
+    EXPECT_OK(sl_door_submit_settle(rig->host->door, &batch, on_done, o));
+}
+
+/* server_rig_run() would wait for what is inside. */
+static void turn_some(server_rig *rig)
+{
+    for (int i = 0; i < 5; i++)
+        (void)server_rig_turn(rig);
+}
+
+TEST(what_can_wait_gets_a_sync_of_its_own_when_nobody_else_wants_one)
+{
+    server_rig rig;
+    outcome o = { 0 };
+
+    start_patient(&rig, &o);
+    settle_patient(&rig, &o);
+    turn_some(&rig);
+    EXPECT_EQ(o.done_count, 0);
+    rig.time.mono_ns += PATIENCE_NS - 1;
+    turn_some(&rig);
+    EXPECT_EQ(o.done_count, 0);
+    rig.time.mono_ns++;
+    turn_some(&rig);
+    EXPECT_EQ(o.done_count, 1);
+    EXPECT_EQ(sl_host_due_ns(rig.host), UINT64_MAX); /* nothing is waited for any more */
+    server_rig_done(&rig);
+}
+
+TEST(what_can_wait_goes_along_with_an_append_and_the_next_one_waits_anew)
+{
+    server_rig rig;
+    outcome o = { 0 }, appended = { 0 };
+
+    start_patient(&rig, &o);
+    settle_patient(&rig, &o);
+    turn_some(&rig);
+    rig.time.mono_ns += PATIENCE_NS - 1;
+    EXPECT_OK(
+        sl_door_submit(rig.host->door, &(sl_batch){ .ops = &append, .op_count = 1 }, on_done, &appended));
+    turn_some(&rig);
+    EXPECT_EQ(appended.done_count, 1);
+    EXPECT_EQ(o.done_count, 1);
+    settle_patient(&rig, &o);
+    rig.time.mono_ns += PATIENCE_NS - 1;
+    turn_some(&rig);
+    EXPECT_EQ(o.done_count, 1);
+    rig.time.mono_ns++;
+    turn_some(&rig);
+    EXPECT_EQ(o.done_count, 2);
+    server_rig_done(&rig);
+}
+
+TEST(what_can_wait_and_is_still_inside_at_the_end_is_answered)
+{
+    server_rig rig;
+    outcome o = { 0 };
+
+    start_patient(&rig, &o);
+    settle_patient(&rig, &o);
+    turn_some(&rig);
+    server_rig_done(&rig);
+    EXPECT_EQ(o.done_count, 1);
+    EXPECT_ERR(o.err, SL_ERR_STORE_FAILED);
+}
+
 TEST(a_shut_door_takes_records_of_groups_until_it_is_closed)
 {
     const sl_op parking[] = { record, append };

@@ -14,7 +14,7 @@ static void note(void *ctx, const sl_commit *commit)
 static sl_err submit(sl_store *store, const sl_op *ops, uint32_t op_count)
 {
     static sl_err answered;
-    const sl_batch batch = { ops, op_count, SL_DURABLE_SYNC };
+    const sl_batch batch = { .ops = ops, .op_count = op_count, .durability = SL_DURABLE_SYNC };
     const sl_err err = sl_store_submit(store, &batch, note, &answered);
 
     sl_store_turn(store);
@@ -179,7 +179,7 @@ TEST(a_sync_covers_only_what_was_written_before_it_began)
     for (int i = 0; i < 2; i++) {
         const sl_op op = { .kind = SL_OP_APPEND,
                            .append = { SL_STR("s"), { .kind = SL_EXPECT_ANY }, &e[i], 1 } };
-        const sl_batch batch = { &op, 1, SL_DURABLE_SYNC };
+        const sl_batch batch = { .ops = &op, .op_count = 1, .durability = SL_DURABLE_SYNC };
 
         EXPECT_OK(sl_store_submit(store, &batch, mark_done, &done[i]));
         sl_store_turn(store);
@@ -205,7 +205,9 @@ TEST(a_sync_makes_the_definitions_safe_that_were_written_before_it_began)
     EXPECT_OK(submit(store, &create, 1));
     for (int i = 0; i < 3; i++) {
         const sl_op op = { .kind = SL_OP_GROUP_UPDATE, .group_update = { 1, definitions[i] } };
-        const sl_batch batch = { &op, 1, i < 2 ? SL_DURABLE_SYNC : SL_DURABLE_WRITTEN };
+        const sl_batch batch = { .ops = &op,
+                                 .op_count = 1,
+                                 .durability = i < 2 ? SL_DURABLE_SYNC : SL_DURABLE_WRITTEN };
 
         EXPECT_OK(sl_store_submit(store, &batch, mark_done, &done[i]));
         if (i > 0) /* the first two are synced together */
