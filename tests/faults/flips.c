@@ -61,7 +61,8 @@ static void cut_short(world *w, const char *name)
 
     CHECK(copy != NULL, "no memory");
     memcpy(copy, content, kept);
-    CHECK(door->ops->remove(door, name) == SL_OK && door->ops->create(door, name, kept, &file) == SL_OK &&
+    CHECK(door->ops->remove(door, name) == SL_OK &&
+              door->ops->create(door, name, kept, NULL, &file) == SL_OK &&
               door->ops->write(file, 0, copy, kept) == SL_OK && door->ops->sync(file) == SL_OK,
           "the file can not be cut");
     door->ops->close(file);

@@ -78,7 +78,7 @@ static void try_file(const uint8_t *bytes, size_t byte_count)
 
     write_good(disk);
     sl_cache_name(NUMBER, SL_ROLL_SUFFIX, name);
-    err = disk->ops->create(disk, name, 0, &file);
+    err = disk->ops->create(disk, name, 0, NULL, &file);
     assert(err == SL_OK);
     err = disk->ops->write(file, 0, bytes, byte_count);
     assert(err == SL_OK);

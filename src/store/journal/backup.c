@@ -79,7 +79,8 @@ static sl_err copy_file(copying *c, sl_file *from, const char *name, uint64_t by
 {
     const sl_disk_ops *const ops = c->target->ops;
     sl_file *to = NULL;
-    sl_err err = of_target(c, ops->create(c->target, passing_name, file_bytes > bytes ? file_bytes : 0, &to));
+    sl_err err =
+        of_target(c, ops->create(c->target, passing_name, file_bytes > bytes ? file_bytes : 0, NULL, &to));
 
     if (err != SL_OK)
         return err;

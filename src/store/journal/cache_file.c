@@ -119,7 +119,7 @@ static sl_err create(sl_cache_writer *writer)
 
     if (err != SL_OK && err != SL_ERR_NOT_FOUND)
         return err;
-    return ops->create(writer->disk, writer->passing_name, 0, &writer->file);
+    return ops->create(writer->disk, writer->passing_name, 0, NULL, &writer->file);
 }
 
 sl_err sl_cache_writer_open(sl_cache_writer *writer, sl_disk *disk, uint64_t number, const char *suffix)

@@ -17,6 +17,12 @@ typedef struct sl_file sl_file;
 
 typedef void sl_name_fn(void *ctx, const char *name);
 
+/* For a large file that nobody waits for: after each piece, which is on the disk then, rest() is called and may take its time. */
+typedef struct sl_pace {
+    void (*rest)(void *ctx, uint64_t done_bytes);
+    void *ctx;
+} sl_pace;
+
 /* Each gives SL_OK or SL_ERR_IO; and where it says so SL_ERR_NO_SPACE, SL_ERR_NOT_FOUND, SL_ERR_LOCKED, SL_ERR_NOMEM. */
 typedef struct sl_disk_ops {
     /* Only one process may have the folder: SL_ERR_LOCKED, with the number of the other one in *ret_pid (0: unknown).
@@ -25,9 +31,11 @@ typedef struct sl_disk_ops {
     sl_err (*list)(sl_disk *disk, sl_name_fn *fn, void *ctx);
 
     /* For reading and writing. create: it must not exist, and is filled with `bytes` zero bytes that are on the disk
-     * when this returns (SL_ERR_NO_SPACE), with 0 it grows as it is written; open: SL_ERR_NOT_FOUND. */
+     * when this returns (SL_ERR_NO_SPACE), with 0 it grows as it is written; pace: NULL as fast as it can. open:
+     * SL_ERR_NOT_FOUND. */
     sl_err (*open)(sl_disk *disk, const char *name, sl_file **ret_file);
-    sl_err (*create)(sl_disk *disk, const char *name, uint64_t bytes, sl_file **ret_file);
+    sl_err (*create)(sl_disk *disk, const char *name, uint64_t bytes, const sl_pace *pace,
+                     sl_file **ret_file);
     void (*close)(sl_file *file);
     uint64_t (*size)(sl_file *file);
 

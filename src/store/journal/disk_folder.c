@@ -1,6 +1,8 @@
 /* store/journal/disk_folder.c — a disk that is a folder of the file system. */
 #include "store/journal/disk.h"
 
+#include "base/cleanup.h"
+
 #include "base/list.h"
 
 #include <dirent.h>
@@ -28,7 +30,8 @@ typedef struct folder_file {
 } folder_file;
 
 enum {
-    ZERO_BLOCK_BYTES = 1 << 20
+    ZERO_BLOCK_BYTES = 1 << 20,
+    PACED_BLOCK_BYTES = 1 << 18, /* so little that a sync of somebody else hardly notices */
 };
 
 static folder *folder_of(sl_disk *disk)
@@ -234,14 +237,25 @@ static sl_err sync_folder(sl_disk *disk)
 
 /* Written, not only reserved: the first write to a reserved block costs a transaction of the file system with its
  * sync, a written one does not (shared measurements, section 0). */
-static sl_err fill_with_zeros(sl_file *file, uint64_t bytes)
+static void write_out(sl_file *file, uint64_t offset, uint64_t bytes)
 {
-    uint8_t *const zeros = calloc(1, ZERO_BLOCK_BYTES);
+    (void)sync_file_range(file_of(file)->fd, (off_t)offset, (off_t)bytes,
+                          SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
+}
+
+static sl_err fill_with_zeros(sl_file *file, uint64_t bytes, const sl_pace *pace)
+{
+    const size_t piece = pace == NULL ? ZERO_BLOCK_BYTES : PACED_BLOCK_BYTES;
+    uint8_t *const zeros = calloc(1, piece);
     sl_err err = zeros == NULL ? SL_ERR_NOMEM : SL_OK;
 
-    for (uint64_t done = 0; done < bytes && err == SL_OK; done += ZERO_BLOCK_BYTES)
-        err =
-            file_write(file, done, zeros, bytes - done < ZERO_BLOCK_BYTES ? bytes - done : ZERO_BLOCK_BYTES);
+    for (uint64_t done = 0; done < bytes && err == SL_OK; done += piece) {
+        err = file_write(file, done, zeros, sl_min_u64(bytes - done, piece));
+        if (err == SL_OK && pace != NULL) {
+            write_out(file, done, piece);
+            pace->rest(pace->ctx, done + piece);
+        }
+    }
     free(zeros);
     return err;
 }
@@ -254,7 +268,8 @@ static sl_err take_room(int fd, uint64_t bytes)
     return number == ENOSPC || number == EDQUOT || number == EFBIG ? SL_ERR_NO_SPACE : SL_OK;
 }
 
-static sl_err file_create(sl_disk *disk, const char *name, uint64_t bytes, sl_file **ret_file)
+static sl_err file_create(sl_disk *disk, const char *name, uint64_t bytes, const sl_pace *pace,
+                          sl_file **ret_file)
 {
     folder_file *f = NULL;
     sl_err err = open_with(disk, name, O_CREAT | O_EXCL, &f);
@@ -264,7 +279,7 @@ static sl_err file_create(sl_disk *disk, const char *name, uint64_t bytes, sl_fi
     f->bytes = bytes;
     err = bytes > 0 ? take_room(f->fd, bytes) : SL_OK;
     if (err == SL_OK)
-        err = fill_with_zeros(&f->base, bytes);
+        err = fill_with_zeros(&f->base, bytes, pace);
     if (err == SL_OK && fsync(f->fd) < 0)
         err = error_of(errno);
     if (err == SL_OK)
@@ -379,11 +394,13 @@ static sl_err refuse_lock(sl_disk *disk, uint64_t *ret_pid)
     return SL_ERR_IO;
 }
 
-static sl_err refuse_create(sl_disk *disk, const char *name, uint64_t bytes, sl_file **ret_file)
+static sl_err refuse_create(sl_disk *disk, const char *name, uint64_t bytes, const sl_pace *pace,
+                            sl_file **ret_file)
 {
     (void)disk;
     (void)name;
     (void)bytes;
+    (void)pace;
     (void)ret_file;
     return SL_ERR_IO;
 }

@@ -252,6 +252,7 @@ void sl_log_turn(sl_log *log)
         return;
     }
     log->written_bytes += log->gathered_bytes;
+    atomic_store_explicit(&log->spare.used_bytes, log->written_bytes, memory_order_relaxed);
     log->gathered_bytes = 0;
     log->written = log->next;
     shrink(log);

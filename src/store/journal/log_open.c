@@ -227,7 +227,7 @@ static sl_err make_first(sl_log *log, sl_text *report)
         .version = SL_JOURNAL_VERSION, .number = 1, .segment_bytes = log->segment_bytes, .store = log->store
     };
     sl_file *file = NULL;
-    sl_err err = sl_log_make_segment(log->disk, &header, &file);
+    sl_err err = sl_log_make_segment(log->disk, &header, NULL, &file);
 
     if (err == SL_OK)
         err = sl_log_add_segment(log, file, &header);
@@ -335,10 +335,23 @@ static void free_log(sl_log *log)
         close(log->wait_fd);
     pthread_mutex_destroy(&log->mutex);
     pthread_cond_destroy(&log->wake);
+    pthread_cond_destroy(&log->spare.hurry);
     log->disk->ops->free(log->disk);
     free(log->segments);
     free(log->gathered);
     free(log);
+}
+
+static void init_locks(sl_log *log)
+{
+    pthread_condattr_t monotonic;
+
+    pthread_mutex_init(&log->mutex, NULL);
+    pthread_cond_init(&log->wake, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&log->spare.hurry, &monotonic);
+    pthread_condattr_destroy(&monotonic);
 }
 
 static sl_log *new_log(const sl_log_setup *setup)
@@ -355,8 +368,7 @@ static sl_log *new_log(const sl_log_setup *setup)
                      .next = 1,
                      .written = 1,
                      .durable = 1 };
-    pthread_mutex_init(&log->mutex, NULL);
-    pthread_cond_init(&log->wake, NULL);
+    init_locks(log);
     log->wait_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     return log;
 }

@@ -8,6 +8,7 @@
 #include "store/journal/log.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 enum {
     /* Of the last segment, kept for what is urgent (settles, releases) when there is no next one: an eighth. */
@@ -82,6 +83,9 @@ struct sl_log {
         uint64_t number;
         sl_file *file; /* the next segment, when it is ready */
         sl_err err;    /* why there is none: SL_ERR_NO_SPACE is tried again */
+        bool hurried;  /* somebody waits for it */
+        pthread_cond_t hurry;
+        _Atomic uint64_t used_bytes; /* of the segment before it; without the mutex */
     } spare;
 };
 
@@ -127,6 +131,7 @@ sl_err sl_log_spare_take(sl_log *log, sl_file **ret_file); /* waits if it is bei
 bool sl_log_spare_failed(sl_log *log);
 bool sl_log_spare_ready(
     sl_log *log); /* waits if it is being made: only then is known whether there is room */
-sl_err sl_log_make_segment(sl_disk *disk, const sl_segment_header *header, sl_file **ret_file);
+sl_err sl_log_make_segment(sl_disk *disk, const sl_segment_header *header, const sl_pace *pace,
+                           sl_file **ret_file);
 
 #endif

@@ -274,7 +274,7 @@ sl_err sl_scavenge_rewrite(sl_disk *disk, const sl_segment_ref *segment, const s
     sl_err err;
 
     (void)disk->ops->remove(disk, passing_name); /* what a crash left, if anything */
-    err = disk->ops->create(disk, passing_name, 0, &w.file);
+    err = disk->ops->create(disk, passing_name, 0, NULL, &w.file);
     if (err != SL_OK)
         return err;
     err = write_all(&w, dead, ret_header, ret_offset);

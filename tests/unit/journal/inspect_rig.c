@@ -244,7 +244,7 @@ void put_file(sl_faulty *disk, const kept *file)
     sl_file *made = NULL;
 
     (void)door->ops->remove(door, file->name);
-    EXPECT_OK(door->ops->create(door, file->name, file->byte_count, &made));
+    EXPECT_OK(door->ops->create(door, file->name, file->byte_count, NULL, &made));
     EXPECT_OK(door->ops->write(made, 0, file->bytes, file->byte_count));
     EXPECT_OK(door->ops->sync(made));
     door->ops->close(made);

@@ -115,7 +115,7 @@ void made_write(made_segment *made, sl_disk *disk)
     memset(made->bytes, 0, SL_SEGMENT_HEADER_BYTES); /* nobody here looks at it */
     made->ref.size_bytes = made->used;
     snprintf(name, sizeof name, "%016llx.seg", (unsigned long long)made->ref.number);
-    EXPECT_OK(disk->ops->create(disk, name, made->used, &made->ref.file));
+    EXPECT_OK(disk->ops->create(disk, name, made->used, NULL, &made->ref.file));
     EXPECT_OK(disk->ops->write(made->ref.file, 0, made->bytes, made->used));
     EXPECT_OK(disk->ops->sync(made->ref.file));
 }

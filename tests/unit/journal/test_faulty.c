@@ -28,7 +28,7 @@ static sl_file *make(rig *r, const char *name, uint64_t bytes)
 {
     sl_file *file = NULL;
 
-    EXPECT_OK(r->door->ops->create(r->door, name, bytes, &file));
+    EXPECT_OK(r->door->ops->create(r->door, name, bytes, NULL, &file));
     return file;
 }
 
@@ -308,7 +308,7 @@ TEST(a_full_disk_has_no_room_for_new_files_nor_for_longer_ones)
     write_at(file, 50, 'w', 50);
     EXPECT_ERR(r.door->ops->write(file, 95, "0123456789", 10), SL_ERR_NO_SPACE);
     EXPECT_EQ(r.door->ops->size(file), 100);
-    EXPECT_ERR(r.door->ops->create(r.door, "b", 0, &other), SL_ERR_NO_SPACE);
+    EXPECT_ERR(r.door->ops->create(r.door, "b", 0, NULL, &other), SL_ERR_NO_SPACE);
     sl_faulty_set_full(r.disk, false);
     write_at(file, 50, 'w', 51);
     EXPECT_EQ(r.door->ops->size(file), 101);

@@ -34,7 +34,7 @@ static void replace_index(rig *r, const uint8_t *bytes, uint64_t byte_count)
     sl_file *file = NULL;
 
     EXPECT_OK(sl_index_remove(r->disk, RIG_NUMBER));
-    EXPECT_OK(r->disk->ops->create(r->disk, RIG_INDEX, 0, &file));
+    EXPECT_OK(r->disk->ops->create(r->disk, RIG_INDEX, 0, NULL, &file));
     EXPECT_OK(r->disk->ops->write(file, 0, bytes, byte_count));
     r->disk->ops->close(file);
 }
