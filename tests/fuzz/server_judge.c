@@ -266,11 +266,14 @@ void judge_acks(const judge *j, uint64_t now_ns)
             check_ack(j, &j->acks[i], now_ns);
 }
 
-void judge_door(judge *j, uint64_t batches_accepted, uint64_t batches_inside)
+/* What consumers have done is still taken, and nothing else. */
+void judge_door(judge *j, uint64_t batches_accepted, uint64_t others_accepted, uint64_t batches_inside)
 {
     if (!j->door_is_shut)
         return;
-    assert(batches_accepted == j->accepted_at_shut);
+    assert(others_accepted == j->others_at_shut);
+    if (batches_accepted != j->accepted_at_shut)
+        return;
     if (!j->end_is_known && batches_inside == 0) {
         j->end_is_known = true;
         j->end_at_shut = sl_store_end(j->store);

@@ -69,6 +69,7 @@ typedef struct judge {
     uint32_t ack_count;
     bool door_is_shut;
     uint64_t accepted_at_shut; /* counters.batches_accepted */
+    uint64_t others_at_shut;   /* of them those that settle nothing */
     bool end_is_known;         /* nothing was inside any more after the door was shut */
     uint64_t end_at_shut;
 } judge;
@@ -84,6 +85,6 @@ void judge_ended(const judge_call *call, const sl_method *method, sl_status stat
 void judge_acks(const judge *j, uint64_t now_ns);
 
 /* After each turn. */
-void judge_door(judge *j, uint64_t batches_accepted, uint64_t batches_inside);
+void judge_door(judge *j, uint64_t batches_accepted, uint64_t others_accepted, uint64_t batches_inside);
 
 #endif

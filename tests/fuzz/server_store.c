@@ -55,6 +55,14 @@ static bool refuses(const slow_store *store, const sl_batch *batch)
     return store->no_space && store->inside_count == store->own_count && has_append(batch);
 }
 
+static bool has_record(const sl_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->op_count; i++)
+        if (batch->ops[i].kind == SL_OP_GROUP_RECORD)
+            return true;
+    return false;
+}
+
 static sl_err slow_submit(sl_store *base, const sl_batch *batch, sl_done_fn *done, void *ctx)
 {
     slow_store *const store = slow_of(base);
@@ -76,11 +84,13 @@ static sl_err slow_submit(sl_store *base, const sl_batch *batch, sl_done_fn *don
     } else {
         err = sl_store_submit(store->inner, batch, on_done, e);
     }
-    if (err == SL_OK)
-        store->inside_count++;
-    else
+    if (err != SL_OK) {
         sl_alloc_give(store->alloc, e, sizeof *e);
-    return err;
+        return err;
+    }
+    store->inside_count++;
+    store->others_count += !has_record(batch);
+    return SL_OK;
 }
 
 static void answer_own(slow_store *store)

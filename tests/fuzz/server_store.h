@@ -14,6 +14,7 @@ typedef struct slow_store {
     const sl_alloc *alloc;
     sl_store *inner;
     uint64_t inside_count; /* batches that were not answered */
+    uint64_t others_count; /* batches that were taken and have no record of a group */
     sl_list own;           /* those of them that the inner store never saw */
     uint64_t own_count;
     bool due;                   /* a reader was told AGAIN */

@@ -4,6 +4,7 @@
  * out, and an input has to mean the same with every compiler. */
 #include "server_words.h"
 
+#include "server_group_words.h"
 #include "server_passwords.h"
 
 #include "base/cleanup.h"
@@ -421,6 +422,19 @@ static const user_row user_rows[] = {
     { &sl_method_users_reset_password, SL_USER_CALL_RESET_PASSWORD },
 };
 
+static sl_str other_message(script *s, sl_arena *arena, const sl_method *method, uint32_t message_index)
+{
+    const sl_wire_filter chosen = method == &sl_method_persistent_create ? filter(s) : (sl_wire_filter){ 0 };
+    sl_str message;
+
+    if (group_words_message(s, arena, method, message_index, &chosen, &message))
+        return message;
+    for (size_t i = 0; i < SL_COUNT_OF(user_rows); i++)
+        if (method == user_rows[i].method)
+            return user_message(s, arena, user_rows[i].call);
+    return number_message(s, arena);
+}
+
 static sl_str good_message(script *s, sl_arena *arena, const sl_method *method, uint32_t message_index)
 {
     if (method == &sl_method_streams_append)
@@ -435,10 +449,7 @@ static sl_str good_message(script *s, sl_arena *arena, const sl_method *method, 
         return session_message(s, arena);
     if (method == &sl_method_streams_v2_append_records)
         return records_message(s, arena);
-    for (size_t i = 0; i < SL_COUNT_OF(user_rows); i++)
-        if (method == user_rows[i].method)
-            return user_message(s, arena, user_rows[i].call);
-    return number_message(s, arena);
+    return other_message(s, arena, method, message_index);
 }
 
 /* Changes some bytes, or cuts the message. */

@@ -38,8 +38,10 @@ static void wake(void *ctx)
 void world_shut_door(world *w)
 {
     sl_door_shut(w->host->door, "the input shuts the door");
-    if (!w->judge.door_is_shut)
+    if (!w->judge.door_is_shut) {
         w->judge.accepted_at_shut = w->host->counters.batches_accepted;
+        w->judge.others_at_shut = w->store->others_count;
+    }
     w->judge.door_is_shut = true;
 }
 
@@ -162,6 +164,7 @@ static void open_host(world *w)
                                                      .store = &w->store->base,
                                                      .seed = { 1, 2 },
                                                      .instance = { { 1 } },
+                                                     .patience_ns = SL_HOST_PATIENCE_NS,
                                                      .wake = wake,
                                                      .wake_ctx = w },
                                    &w->host);
@@ -391,7 +394,8 @@ bool world_turn(world *w)
     for (size_t i = 0; i < WORLD_PEERS_MAX; i++)
         if (w->peers[i].link != NULL)
             moved |= server_speaks(&w->peers[i]);
-    judge_door(&w->judge, w->host->counters.batches_accepted, sl_door_inside(w->host->door));
+    judge_door(&w->judge, w->host->counters.batches_accepted, w->store->others_count,
+               sl_door_inside(w->host->door));
     return moved;
 }
 
@@ -504,10 +508,11 @@ void world_calm(world *w)
     }
 }
 
-/* A subscription goes on until one of both sides ends it, and so do statistics. */
+/* A subscription goes on until one of both sides ends it, and so do statistics; who waits for consumers to drain may wait for long. */
 static bool lasts(const world_call *call)
 {
-    return call->method == &sl_method_monitoring_stats ||
+    return call->method == &sl_method_monitoring_stats || call->method == &sl_method_persistent_read ||
+           call->method == &sl_method_operators_stop ||
            (call->method == &sl_method_streams_read && call->judged.read.count_max == UINT64_MAX);
 }
 
@@ -516,8 +521,9 @@ static bool may_be_open(const world *w, const world_call *call)
 {
     if (call->method == NULL)
         return false;
-    if (w->host->stopping)
-        return call->method->kind == SL_METHOD_UNARY && !call->half_closed;
+    if (w->host->stopping) /* consumers go on until they are drained */
+        return (call->method->kind == SL_METHOD_UNARY && !call->half_closed) ||
+               call->method == &sl_method_persistent_read || call->method == &sl_method_operators_stop;
     return !call->half_closed || lasts(call);
 }
 
