@@ -473,3 +473,64 @@ TEST(two_processes_do_not_share_a_folder)
     snprintf(command, sizeof command, "rm -r '%s'", path);
     EXPECT_EQ(system(command), 0);
 }
+
+TEST(a_sync_begins_only_for_what_somebody_wants_durable)
+{
+    static const char name[] = "0000000000000001.seg";
+    sl_faulty *disk = sl_faulty_new();
+    opened o = open_on(sl_faulty_door(disk), 100);
+    const uint64_t wanted = sl_log_next(o.log), syncs = sl_faulty_syncs(disk, name);
+
+    EXPECT_OK(put(o.log, 1, 10, false));
+    sl_log_turn(o.log);
+    sl_log_sync(o.log, wanted); /* everything below is durable */
+    EXPECT_EQ(sl_faulty_syncs(disk, name), syncs);
+    EXPECT_EQ(sl_log_durable(o.log), wanted);
+    sl_log_sync(o.log, wanted + 1);
+    EXPECT_EQ(sl_faulty_syncs(disk, name), syncs + 1);
+    EXPECT_EQ(sl_log_durable(o.log), wanted + 1);
+    sl_log_close(o.log);
+    sl_faulty_free(disk);
+}
+
+typedef struct rests {
+    unsigned count;
+    uint64_t done_bytes;
+    bool went_back;
+} rests;
+
+static void note_rest(void *ctx, uint64_t done_bytes)
+{
+    rests *const r = ctx;
+
+    r->count++;
+    r->went_back = r->went_back || done_bytes <= r->done_bytes;
+    r->done_bytes = done_bytes;
+}
+
+TEST(a_file_that_nobody_waits_for_is_made_in_pieces)
+{
+    enum {
+        BYTES = 1000 * 1000 /* no multiple of anything */
+    };
+    static uint8_t found[BYTES];
+    char path[] = P_tmpdir "/sluice-test-XXXXXX", command[64];
+    rests r = { 0 };
+    const sl_pace pace = { note_rest, &r };
+    sl_disk *disk = NULL;
+    sl_file *file = NULL;
+
+    EXPECT(mkdtemp(path) != NULL);
+    EXPECT_OK(sl_disk_open_folder(path, &disk));
+    EXPECT_OK(disk->ops->create(disk, "file", BYTES, &pace, &file));
+    EXPECT(r.count >= 4 && !r.went_back && r.done_bytes >= BYTES);
+    EXPECT_EQ(disk->ops->size(file), BYTES);
+    memset(found, 1, sizeof found);
+    EXPECT_OK(disk->ops->read(file, 0, found, sizeof found));
+    for (size_t i = 0; i < sizeof found; i++)
+        EXPECT(found[i] == 0);
+    disk->ops->close(file);
+    disk->ops->free(disk);
+    snprintf(command, sizeof command, "rm -r '%s'", path);
+    EXPECT_EQ(system(command), 0);
+}
