@@ -28,7 +28,8 @@ typedef struct reading {
 /* Empty without memory. */
 static sl_str parked_stream(sl_session *session, const sl_wire_group_name *name)
 {
-    static const char format[] = "$persistentsubscription-%s::%s-parked";
+    static const char format[] =
+        "$persistentsubscription-%s::%s-parked"; /* as server/groups/names.h, which is not for commands */
     const char *const *const words = (const char *const *)session->invocation->words;
     const size_t bytes = sizeof format + strlen(words[0]) + name->group.bytes;
     char *const stream = sl_arena_alloc(&session->arena, bytes);

@@ -16,8 +16,7 @@
 
 enum {
     CONSUMER_MESSAGE_BYTES_MAX = 1024 * 1024, /* about 40,000 ids in one request */
-    CONSUMER_NAME_BYTES_MAX = 256,
-    CONSUMER_LABEL_BYTES_MAX = 256, /* of a key, and of a value */
+    CONSUMER_LABEL_BYTES_MAX = 256,           /* of a key, and of a value */
     CONSUMER_LABELS_MAX = SL_TAGS_MAX - 1,
     CONSUMER_RECONNECT_MS_DEFAULT = 2000,
 };

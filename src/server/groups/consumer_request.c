@@ -68,19 +68,21 @@ static const char *wrong_options(const sl_persistent_options *options)
         return "buffer_size must be at least 1.";
     if (!options->has_id_option)
         return "uuid_option is missing: say how ids shall be sent, structured or as text.";
-    if (options->consumer_name.bytes > CONSUMER_NAME_BYTES_MAX)
+    if (options->consumer_name.bytes > SL_CONSUMER_NAME_BYTES_MAX)
         return "consumer_name is too long: at most 256 bytes.";
     if (options->reconnect_ms < 0)
         return "reconnect_ms must not be negative.";
     return options->resume.count > SL_SEAT_WINDOW_MAX ? "At most 10,000 messages can be resumed." : NULL;
 }
 
-/* What a consumer is called: its own name, or that of the connection, which official clients can set. */
+/* What a consumer is called: its own name, or that of the connection, which official clients can set and which may be too long. It is cut
+ * once, so that operators can use what a list shows. */
 static void name_it(consumer *c, const sl_persistent_options *options)
 {
     sl_request *const request = c->request;
     const sl_str header = sl_request_header(request, SL_STR("connection-name"));
-    const sl_str name = options->consumer_name.bytes > 0 ? options->consumer_name : header;
+    const sl_str name =
+        sl_consumer_name_of(options->consumer_name.bytes > 0 ? options->consumer_name : header);
     sl_join *const join = &c->setup.join;
 
     join->session =
@@ -88,8 +90,7 @@ static void name_it(consumer *c, const sl_persistent_options *options)
     if (name.bytes > 0)
         c->tags[join->tag_count++] = sl_tag_of_name(name);
     c->setup.user = request->identity.name;
-    c->setup.connection_name =
-        name.bytes > CONSUMER_NAME_BYTES_MAX ? (sl_str){ name.data, CONSUMER_NAME_BYTES_MAX } : name;
+    c->setup.connection_name = name;
 }
 
 static bool copy_text(consumer *c, sl_str text, sl_str *ret_copy)

@@ -8,13 +8,11 @@
 #include "base/cleanup.h"
 #include "base/utf8.h"
 #include "server/groups/desk.h"
+#include "server/groups/names.h"
 
 #define MS_NS     UINT64_C(1000000)
 #define TICK_NS   UINT64_C(100)
 #define SECOND_NS UINT64_C(1000000000)
-#define PARKED_PREFIX                                                                                        \
-    "$$$persistentsubscription-" /* as the metadata stream of it, which is the longest name */
-#define PARKED_SUFFIX "-parked"
 
 /* --- texts --- */
 
@@ -30,7 +28,7 @@ static size_t key_bytes(const sl_group_definition *definition)
 
 static const char *wrong_names(const sl_group_definition *definition)
 {
-    const size_t around = strlen(PARKED_PREFIX PARKED_SUFFIX);
+    const size_t around = strlen("$$" SL_PARKED_PREFIX SL_PARKED_SUFFIX); /* "$$": its metadata */
 
     if (definition->stream.bytes == 0)
         return "Bad stream name.";

@@ -12,6 +12,7 @@
 #include "server/groups/desk_private.h"
 
 #include "base/cleanup.h"
+#include "server/groups/names.h"
 #include "server/groups/operators.h"
 
 #include <assert.h>
@@ -109,7 +110,7 @@ static void make_names(sl_desk *desk)
 
     sl_text_init(&text, desk->key, sizeof desk->key);
     sl_group_definition_key(&desk->definition, &text);
-    (void)snprintf(desk->parked, sizeof desk->parked, "$persistentsubscription-%s-parked", desk->key);
+    sl_parked_stream_of(desk->key, desk->parked, sizeof desk->parked);
     (void)snprintf(desk->parked_meta, sizeof desk->parked_meta, "$$%.*s", DESK_NAME_BYTES - 3, desk->parked);
     desk->can_park = !text.cut && strlen(desk->parked) + 2 <= SL_STREAM_NAME_BYTES_MAX;
 }

@@ -3,6 +3,9 @@
 
 #include "base/map.h"
 
+#include <stdbool.h>
+#include <stdio.h>
+
 static const sl_hash_seed name_seed = { UINT64_C(0x736c756963652d31), UINT64_C(0x6e616d65732d2d31) };
 
 /* Each part is hashed with the result of the one before it as a seed, so that ("ab", "c") and ("a", "bc") differ. */
@@ -14,6 +17,29 @@ static uint64_t hash_part(uint64_t before, sl_str part)
 static uint64_t hash_two(char kind, sl_str first, sl_str second)
 {
     return hash_part(hash_part((uint64_t)(unsigned char)kind, first), second);
+}
+
+static bool is_inside_of_character(char byte)
+{
+    return ((unsigned char)byte & 0xc0) == 0x80;
+}
+
+/* A character has at most three bytes behind its first one; what has more is no text, and is cut anywhere. */
+sl_str sl_consumer_name_of(sl_str given)
+{
+    size_t bytes = SL_CONSUMER_NAME_BYTES_MAX;
+
+    if (given.bytes <= bytes)
+        return given;
+    while (bytes > SL_CONSUMER_NAME_BYTES_MAX - 3 && is_inside_of_character(given.data[bytes]))
+        bytes--;
+    return (sl_str){ given.data,
+                     is_inside_of_character(given.data[bytes]) ? SL_CONSUMER_NAME_BYTES_MAX : bytes };
+}
+
+void sl_parked_stream_of(const char *group_key, char *name, size_t name_bytes)
+{
+    (void)snprintf(name, name_bytes, SL_PARKED_PREFIX "%s" SL_PARKED_SUFFIX, group_key);
 }
 
 sl_uuid sl_session_of(sl_str user, sl_str consumer_name)

@@ -87,7 +87,7 @@ static void try_desk(void *ctx, sl_desk *desk)
 
 sl_err operators_recognise(sl_host *host, sl_str name)
 {
-    search s = { .name = name };
+    search s = { .name = sl_consumer_name_of(name) };
     size_t bytes;
 
     if (name.bytes == 0 || !has_unnamed(host))

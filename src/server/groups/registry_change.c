@@ -10,9 +10,8 @@
 #include "server/groups/registry_private.h"
 
 #include "base/cleanup.h"
+#include "server/groups/names.h"
 #include "server/streams/write.h"
-
-#include <stdio.h>
 
 enum {
     PARKED_NAME_BYTES = SL_STREAM_NAME_BYTES_MAX + 64,
@@ -130,7 +129,7 @@ static bool delete_parked(const sl_registry *registry, const registry_entry *e, 
     sl_host *const host = registry->host;
     sl_stream_info info;
 
-    (void)snprintf(name, PARKED_NAME_BYTES, "$persistentsubscription-%s-parked", sl_desk_key(e->desk));
+    sl_parked_stream_of(sl_desk_key(e->desk), name, PARKED_NAME_BYTES);
     sl_store_stream(host->store, sl_str_from(name), &info);
     *op = (sl_op){ .kind = SL_OP_DELETE,
                    .remove = { .stream = sl_str_from(name),
