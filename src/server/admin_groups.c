@@ -313,10 +313,8 @@ static void show_counts(cJSON *to, const sl_desk *desk, bool *failed)
     sl_group_info counts;
 
     sl_desk_counts(desk, &counts);
-    add_u64(consumers, "active", counts.consumers[SL_CONSUMER_ACTIVE], failed);
-    add_u64(consumers, "stopping", counts.consumers[SL_CONSUMER_STOPPING], failed);
-    add_u64(consumers, "drained", counts.consumers[SL_CONSUMER_DRAINED], failed);
-    add_u64(consumers, "away", counts.consumers[SL_CONSUMER_AWAY], failed);
+    for (int i = 0; i < SL_CONSUMER_STATE_COUNT_; i++)
+        add_u64(consumers, sl_consumer_state_name((sl_consumer_state)i), counts.consumers[i], failed);
     add_u64(to, "in_flight", counts.in_flight, failed);
     add_u64(to, "available", counts.available, failed);
     add_u64(to, "waiting", counts.waiting, failed);

@@ -1,6 +1,7 @@
 /* server/groups/card.h — what a desk knows of a consumer beside what the core knows: who it is, and what became of its stop.
  *
- * A seat is an open call; a card is kept from joining until the core says that the consumer is gone, so also while it is away. The
+ * A seat is an open call; a card is kept from joining until the core says that the consumer is gone, so also while it is away, and
+ * until its drain is durable. The
  * core tells consumers apart by numbers and has hashes for names; people want the names. They are not in the records: a consumer
  * that is away since before the server was started has a card without a name. Its session is in the records, and that is made of
  * its user and its name, so whoever asks for a name finds it all the same (operators_names.c), and it has the name from then on.
@@ -48,12 +49,14 @@ typedef struct sl_card {
     bool is_stopped;          /* somebody asked it to stop, and that was not taken back */
     bool is_drained, is_safe; /* it holds nothing any more; and that is durable */
     bool is_away, is_reported;
-    bool is_dropped; /* its group was changed, was deleted, or failed: */
-    bool is_lost;    /* so nobody will know how it ended */
+    bool is_gone;         /* for the core; is_drained, and not yet is_safe */
+    bool is_dropped;      /* its group was changed, was deleted, or failed: */
+    bool is_lost;         /* so nobody will know how it ended */
+    bool was_handed_back; /* is_dropped: others get what it held, and it may still work on that */
     sl_asker asked_by;
     uint64_t stopped_ns, ended_ns; /* of the group's time, which is wall time */
     uint32_t settled, released, lost;
-    uint32_t held; /* when its call ended */
+    uint32_t held; /* when its call ended, or its group was changed */
     char *reason;  /* what the consumer is told; NULL: nothing special */
     size_t reason_bytes;
     sl_desk_mark mark; /* is_drained, not yet is_safe */
@@ -66,7 +69,7 @@ typedef struct sl_card_watcher {
     sl_list node;  /* card->watchers */
     sl_card *card; /* NULL: it is drained, or gone: */
     uint32_t held; /* with so many messages */
-    bool is_lost;
+    bool is_lost, was_handed_back;
 } sl_card_watcher;
 
 /* Its name is known from now on, and so is the tag of the name. */

@@ -62,7 +62,8 @@ sl_err sl_desk_info(const sl_desk *desk, sl_arena *arena, sl_wire_group_info *re
 
 /* stop_at UINT64_MAX: all. done: begun (replay) or durable (truncate).
  *   SL_OK, SL_ERR_EXISTS ("A replay or truncate is already in progress.")
- *   SL_ERR_AGAIN, SL_ERR_STORE_FAILED  as for sl_desk_join() */
+ *   SL_ERR_AGAIN, SL_ERR_STORE_FAILED  as for sl_desk_join()
+ *   SL_ERR_DRAINING, SL_ERR_NOMEM      truncate: the server ends; memory. done does not come after any error */
 sl_err sl_desk_replay_parked(sl_desk *desk, uint64_t stop_at);
 sl_err sl_desk_truncate_parked(sl_desk *desk, uint64_t stop_at, void (*done)(void *ctx, sl_err err),
                                void *ctx);
@@ -132,7 +133,7 @@ void sl_seat_extend(sl_seat *seat, const sl_claim *claims, uint32_t count, uint6
 void sl_seat_stop(sl_seat *seat, const sl_stop *stop);
 bool sl_seat_is_stopped(const sl_seat *seat); /* by whomever; taking it back makes this false again */
 
-/* --- for operators: groups/operators.c; desk_card.c has them --- */
+/* --- for operators: groups/operators.c; desk_stop.c, desk_marks.c, desk_card.c and desk_info.c have them --- */
 
 /* As the functions of the core, in a group that is open; SL_ERR_AGAIN and SL_ERR_STORE_FAILED as sl_desk_join(). `mark` is
  * told when the rule is durable, or that nobody knows; only if the function gave SL_OK. */
@@ -153,14 +154,16 @@ typedef struct sl_desk_consumer {
 typedef void sl_desk_consumer_fn(void *ctx, const sl_desk_consumer *consumer);
 void sl_desk_consumers(const sl_desk *desk, sl_desk_consumer_fn *fn, void *ctx);
 
-/* Those with a card; fn may end the one that it gets. */
+/* Those with a card. fn may call the core, by the functions above: that lets happen what is due, so the card that it got and any
+ * other may be gone afterwards. Not from inside of fn. */
 typedef void sl_card_fn(void *ctx, sl_card *card);
-void sl_desk_cards(const sl_desk *desk, sl_card_fn *fn, void *ctx);
-void sl_desk_unnamed_cards(const sl_desk *desk, sl_card_fn *fn, void *ctx); /* only card->is_unnamed */
+void sl_desk_cards(sl_desk *desk, sl_card_fn *fn, void *ctx);
+void sl_desk_unnamed_cards(const sl_desk *desk, sl_card_fn *fn,
+                           void *ctx); /* only card->is_unnamed; fn may not */
 bool sl_desk_has_consumers(const sl_desk *desk);
 sl_err sl_card_info(const sl_card *card, sl_consumer_info *ret_info);
 
-/* Of those that the core counts as parked: there was no stream to keep them. Since it was opened, as the counts. */
+/* Of those that the core counts as parked: there was no stream to keep them. Since it was opened or changed, as the counts. */
 uint64_t sl_desk_skipped(const sl_desk *desk);
 
 /* All zero before it was opened. */

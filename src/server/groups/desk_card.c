@@ -1,7 +1,8 @@
-/* server/groups/desk_card.c — cards of consumers (card.h), what operators do to them, and promises about the log.
+/* server/groups/desk_card.c — cards of consumers (card.h): made, found, and what the core says of each.
  *
  * What the core says of a consumer is noted here as it comes by. A consumer is safe to terminate when DRAINED was said of it and
- * the log is durable up to there, so its card then waits for the disk like an answer does. */
+ * the log is durable up to there, so its card then waits for the disk like an answer does; also when its call ends meanwhile,
+ * and the core has forgotten it. */
 #include "server/groups/desk_private.h"
 
 #include "server/groups/names.h"
@@ -11,45 +12,8 @@
 
 enum {
     TABLE_LENGTH_FIRST = 8,
+    CARDS_MAX = 2 * SL_DESK_CONSUMERS_MAX, /* as many are gone and wait for the disk as the core may know */
 };
-
-/* --- marks: what is to be told when the log is durable --- */
-
-void desk_mark_add(sl_desk *desk, sl_desk_mark *mark)
-{
-    mark->needs = desk->wants_sync;
-    sl_list_push_back(&desk->marks, &mark->node);
-    sl_host_at_turn_end(desk->host, &desk->turn_end);
-}
-
-void sl_desk_mark_forget(sl_desk_mark *mark)
-{
-    if (mark->node.next != NULL)
-        sl_list_remove(&mark->node);
-}
-
-/* Each may take others back, so always the first one. */
-void desk_marks_release(sl_desk *desk)
-{
-    while (!sl_list_empty(&desk->marks)) {
-        sl_desk_mark *const mark = SL_CONTAINER_OF(sl_list_first(&desk->marks), sl_desk_mark, node);
-
-        if (mark->needs > desk->durable)
-            return;
-        sl_list_remove(&mark->node);
-        mark->fn(mark->ctx, true);
-    }
-}
-
-static void marks_drop(sl_desk *desk)
-{
-    while (!sl_list_empty(&desk->marks)) {
-        sl_desk_mark *const mark = SL_CONTAINER_OF(sl_list_first(&desk->marks), sl_desk_mark, node);
-
-        sl_list_remove(&mark->node);
-        mark->fn(mark->ctx, false);
-    }
-}
 
 /* --- watchers --- */
 
@@ -75,8 +39,9 @@ static void let_go(sl_card *card)
         sl_card_watcher *const watcher =
             SL_CONTAINER_OF(sl_list_first(&card->watchers), sl_card_watcher, node);
 
-        watcher->held = card->is_drained ? 0 : card->held;
+        watcher->held = card->is_drained && !card->is_dropped ? 0 : card->held;
         watcher->is_lost = card->is_lost;
+        watcher->was_handed_back = card->was_handed_back;
         sl_card_unwatch(watcher);
     }
     sl_operators_touch(card->desk->host);
@@ -168,8 +133,11 @@ static void fill_texts(sl_card *card, const sl_seat_setup *setup)
 sl_card *desk_card_new(sl_desk *desk, const sl_seat_setup *setup)
 {
     const size_t bytes = sizeof(sl_card) + text_bytes_of(setup);
-    sl_card *const card = grow(desk) ? sl_alloc_take(desk->host->alloc, bytes) : NULL;
+    sl_card *card;
 
+    if (desk->cards_by_consumer.count >= CARDS_MAX || !grow(desk))
+        return NULL;
+    card = sl_alloc_take(desk->host->alloc, bytes);
     if (card == NULL)
         return NULL;
     *card = (sl_card){ .desk = desk, .bytes = bytes, .tag_count = setup->join.tag_count };
@@ -181,7 +149,7 @@ sl_card *desk_card_new(sl_desk *desk, const sl_seat_setup *setup)
     return card;
 }
 
-static void forget_reason(sl_card *card)
+void desk_card_forget_reason(sl_card *card)
 {
     desk_give(card->desk->host->alloc, card->reason, card->reason_bytes);
     card->reason = NULL;
@@ -195,10 +163,12 @@ void desk_card_free(sl_card *card)
     sl_desk_mark_forget(&card->mark);
     let_go(card);
     if (card->consumer != 0) {
+        if (desk->next_card == &card->node)
+            desk->next_card = card->node.next;
         sl_map_remove(&desk->cards_by_consumer, &card->by_consumer);
         sl_list_remove(&card->node);
     }
-    forget_reason(card);
+    desk_card_forget_reason(card);
     desk->unnamed_count -= card->is_unnamed;
     desk_give(desk->host->alloc, card->learnt, card->learnt_bytes);
     desk_give(desk->host->alloc, card, card->bytes);
@@ -296,6 +266,8 @@ static void on_durable(void *ctx, bool is_durable)
     card->is_safe = true;
     report(card, outcome_of(card));
     let_go(card);
+    if (card->is_gone)
+        desk_card_free(card);
 }
 
 static void note_stopped(sl_card *card, const sl_effect *effect)
@@ -309,6 +281,7 @@ static void note_stopped(sl_card *card, const sl_effect *effect)
     card->settled = card->released = card->lost = 0;
 }
 
+/* What must be durable is what desk->wants_sync says now, so desk_emit() takes the answer first, which may move it. */
 static void note_drained(sl_card *card, const sl_effect *effect)
 {
     card->is_drained = true;
@@ -320,7 +293,7 @@ static void note_drained(sl_card *card, const sl_effect *effect)
     desk_mark_add(card->desk, &card->mark);
 }
 
-static void note_gone(sl_card *card)
+static void forget(sl_card *card)
 {
     if (!card->is_drained)
         card->ended_ns = desk_now_ns(card->desk);
@@ -329,11 +302,20 @@ static void note_gone(sl_card *card)
     desk_card_free(card);
 }
 
+/* "Drained" may be told only when it is durable, also of one that has gone meanwhile. */
+static void note_gone(sl_card *card)
+{
+    if (card->is_drained && !card->is_safe)
+        card->is_gone = true;
+    else
+        forget(card);
+}
+
 static void note_reason(sl_card *card)
 {
     const sl_str reason = card->desk->stop_reason;
 
-    forget_reason(card);
+    desk_card_forget_reason(card);
     if (reason.bytes == 0)
         return;
     card->reason = sl_alloc_take(card->desk->host->alloc, reason.bytes);
@@ -407,31 +389,47 @@ void desk_cards_look(sl_desk *desk)
     }
 }
 
+/* A client without extensions is not told to give up what it works on, and others get that at once: when its program connects again
+ * nothing of it is back. */
 void desk_card_dropped(sl_desk *desk, uint64_t consumer)
 {
     sl_card *const card = desk_card_find(desk, consumer);
+    const sl_seat *const seat = desk_seat_find(desk, consumer);
+    sl_consumer_info info;
 
-    if (card != NULL && !card->is_drained)
-        card->is_dropped = true;
+    if (card == NULL || card->is_drained || sl_group_consumer(desk->group, consumer, &info) != SL_OK)
+        return;
+    card->is_dropped = true;
+    card->held = info.in_flight;
+    card->was_handed_back = seat != NULL && !seat->extensions;
 }
 
-/* Nobody will ever know of them. One that is away and holds nothing had come to its end before. */
-static void drop_card(sl_desk *desk, sl_card *card)
+/* One that is away and holds nothing had come to its end before. */
+static bool is_at_its_end(const sl_desk *desk, const sl_card *card)
 {
     sl_consumer_info info;
 
-    if (desk->group != NULL && sl_group_consumer(desk->group, card->consumer, &info) == SL_OK &&
-        !(info.state == SL_CONSUMER_AWAY && info.in_flight == 0)) {
+    if (card->is_gone) /* its last word is not durable, and never will be */
+        return false;
+    if (desk->group == NULL || sl_group_consumer(desk->group, card->consumer, &info) != SL_OK)
+        return true;
+    return info.state == SL_CONSUMER_AWAY && info.in_flight == 0;
+}
+
+/* Nobody will ever know of them. */
+static void drop_card(sl_desk *desk, sl_card *card)
+{
+    if (!is_at_its_end(desk, card)) {
         desk_card_ends(desk, card->consumer, card->is_away);
         card->is_lost = !card->is_safe;
         card->is_dropped = card->is_lost && !desk->host->stopping;
     }
-    note_gone(card);
+    forget(card);
 }
 
 void desk_cards_end(sl_desk *desk)
 {
-    marks_drop(desk);
+    desk_marks_drop(desk);
     while (!sl_list_empty(&desk->cards))
         drop_card(desk, SL_CONTAINER_OF(sl_list_first(&desk->cards), sl_card, node));
 }
@@ -444,128 +442,14 @@ void desk_cards_free(sl_desk *desk)
     desk->cards_length = 0;
 }
 
-/* --- what operators do --- */
-
-static sl_err may_act(const sl_desk *desk)
+void sl_desk_cards(sl_desk *desk, sl_card_fn *fn, void *ctx)
 {
-    switch (desk->state) {
-    case DESK_LOADING:
-    case DESK_OPENING: return SL_ERR_AGAIN;
-    case DESK_OPEN: return SL_OK;
-    case DESK_FAILED: break;
-    }
-    return SL_ERR_STORE_FAILED;
-}
-
-/* Those that the core has made active again. */
-static void note_resumed(sl_desk *desk)
-{
-    SL_LIST_EACH (node, &desk->cards) {
-        sl_card *const card = SL_CONTAINER_OF(node, sl_card, node);
-        sl_consumer_info info;
-
-        if (!card->is_stopped || sl_group_consumer(desk->group, card->consumer, &info) != SL_OK ||
-            info.state != SL_CONSUMER_ACTIVE)
-            continue;
-        card->is_stopped = false;
-        forget_reason(card);
-    }
-}
-
-sl_err sl_desk_stop_tag(sl_desk *desk, uint64_t tag, const sl_stop *stop, sl_str reason, sl_desk_mark *mark)
-{
-    sl_err err = may_act(desk);
-
-    if (err != SL_OK)
-        return err;
-    desk->stop_reason = reason;
-    desk_enter(desk);
-    err = sl_group_stop_tag(desk->group, tag, stop, desk_now_ns(desk));
-    desk_leave(desk);
-    desk->stop_reason = (sl_str){ 0 };
-    if (err == SL_OK)
-        desk_mark_add(desk, mark);
-    return err;
-}
-
-sl_err sl_desk_resume_tag(sl_desk *desk, uint64_t tag, sl_desk_mark *mark)
-{
-    sl_err err = may_act(desk);
-
-    if (err != SL_OK)
-        return err;
-    desk_enter(desk);
-    err = sl_group_resume_tag(desk->group, tag, desk_now_ns(desk));
-    desk_leave(desk);
-    if (err != SL_OK)
-        return err;
-    note_resumed(desk);
-    desk_mark_add(desk, mark);
-    return SL_OK;
-}
-
-sl_err sl_desk_stop_one(sl_desk *desk, uint64_t consumer, const sl_stop *stop, sl_str reason)
-{
-    sl_err err = may_act(desk);
-
-    if (err != SL_OK)
-        return err;
-    desk->stop_reason = reason;
-    desk_enter(desk);
-    err = sl_group_stop(desk->group, consumer, stop, desk_now_ns(desk));
-    desk_leave(desk);
-    desk->stop_reason = (sl_str){ 0 };
-    return err;
-}
-
-sl_err sl_desk_resume_one(sl_desk *desk, uint64_t consumer)
-{
-    sl_err err = may_act(desk);
-
-    if (err != SL_OK)
-        return err;
-    desk_enter(desk);
-    err = sl_group_resume(desk->group, consumer, desk_now_ns(desk));
-    desk_leave(desk);
-    note_resumed(desk);
-    return err;
-}
-
-/* --- for lists --- */
-
-typedef struct walk {
-    const sl_desk *desk;
-    sl_desk_consumer_fn *fn;
-    void *ctx;
-} walk;
-
-static void count_started(void *ctx, const sl_held *held)
-{
-    *(uint32_t *)ctx += held->started;
-}
-
-static void show(void *ctx, const sl_consumer_info *info)
-{
-    const walk *const w = ctx;
-    sl_desk_consumer shown = { .info = *info, .card = desk_card_find(w->desk, info->consumer) };
-
-    (void)sl_group_held(w->desk->group, info->consumer, count_started, &shown.started);
-    shown.in_state_ns = desk_now_ns(w->desk) > info->since_ns ? desk_now_ns(w->desk) - info->since_ns : 0;
-    w->fn(w->ctx, &shown);
-}
-
-void sl_desk_consumers(const sl_desk *desk, sl_desk_consumer_fn *fn, void *ctx)
-{
-    walk w = { desk, fn, ctx };
-
-    if (desk->group != NULL && (desk->state == DESK_OPEN || desk->state == DESK_OPENING))
-        sl_group_consumers(desk->group, show, &w);
-}
-
-void sl_desk_cards(const sl_desk *desk, sl_card_fn *fn, void *ctx)
-{
-    SL_LIST_EACH_SAFE (node, &desk->cards)
+    assert(desk->next_card == NULL);
+    for (sl_list *node = desk->cards.next; node != &desk->cards; node = desk->next_card) {
+        desk->next_card = node->next;
         fn(ctx, SL_CONTAINER_OF(node, sl_card, node));
+    }
+    desk->next_card = NULL;
 }
 
 sl_host *sl_desk_host(const sl_desk *desk)
@@ -581,19 +465,4 @@ bool sl_desk_has_consumers(const sl_desk *desk)
 sl_err sl_card_info(const sl_card *card, sl_consumer_info *ret_info)
 {
     return sl_group_consumer(card->desk->group, card->consumer, ret_info);
-}
-
-void sl_desk_counts(const sl_desk *desk, sl_group_info *ret_info)
-{
-    *ret_info = (sl_group_info){ 0 };
-    if (desk->group != NULL && desk->state != DESK_LOADING)
-        sl_group_info_get(desk->group, ret_info);
-}
-
-bool sl_seat_is_stopped(const sl_seat *seat)
-{
-    sl_consumer_info info;
-
-    return sl_group_consumer(seat->desk->group, seat->consumer, &info) == SL_OK &&
-           info.state != SL_CONSUMER_ACTIVE;
 }

@@ -232,3 +232,41 @@ sl_err sl_desk_info(const sl_desk *desk, sl_arena *arena, sl_wire_group_info *re
     fill_counts(desk, ret_info);
     return fill_connections(desk, arena, ret_info);
 }
+
+void sl_desk_counts(const sl_desk *desk, sl_group_info *ret_info)
+{
+    *ret_info = (sl_group_info){ 0 };
+    if (desk->group != NULL && desk->state != DESK_LOADING)
+        sl_group_info_get(desk->group, ret_info);
+}
+
+/* --- for lists of operators --- */
+
+typedef struct walk {
+    const sl_desk *desk;
+    sl_desk_consumer_fn *fn;
+    void *ctx;
+} walk;
+
+static void count_started(void *ctx, const sl_held *held)
+{
+    *(uint32_t *)ctx += held->started;
+}
+
+static void show(void *ctx, const sl_consumer_info *info)
+{
+    const walk *const w = ctx;
+    sl_desk_consumer shown = { .info = *info, .card = desk_card_find(w->desk, info->consumer) };
+
+    (void)sl_group_held(w->desk->group, info->consumer, count_started, &shown.started);
+    shown.in_state_ns = desk_now_ns(w->desk) > info->since_ns ? desk_now_ns(w->desk) - info->since_ns : 0;
+    w->fn(w->ctx, &shown);
+}
+
+void sl_desk_consumers(const sl_desk *desk, sl_desk_consumer_fn *fn, void *ctx)
+{
+    walk w = { desk, fn, ctx };
+
+    if (desk->group != NULL && (desk->state == DESK_OPEN || desk->state == DESK_OPENING))
+        sl_group_consumers(desk->group, show, &w);
+}

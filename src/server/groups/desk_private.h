@@ -9,7 +9,9 @@
  *      desk_fetch.c    those that have to be sent again, from the store
  *      desk_room.c     memory for events and answers
  *      desk_seat.c     consumers: joining, speaking, leaving, and their answers on the way out
- *      desk_card.c     who the consumers are, also while they are away; what operators do to them
+ *      desk_card.c     who the consumers are, also while they are away, and what became of their stops
+ *      desk_stop.c     what operators do to them
+ *      desk_marks.c    what is told to operators when the log is durable
  *      desk_info.c     for people
  *      reader.c        what is read and offered, of both lanes
  *
@@ -227,6 +229,7 @@ struct sl_desk {
     sl_list cards;      /* of consumers, also of those that are away */
     sl_map cards_by_consumer;
     size_t cards_length;
+    sl_list *next_card;     /* of a walk over the cards: moves on when that one goes; NULL: nobody walks */
     sl_list marks;          /* sl_desk_mark.node, by the record that they need */
     uint32_t watcher_count; /* at all cards together */
     uint32_t unnamed_count; /* cards without a name, since a restart */
@@ -353,11 +356,12 @@ void desk_seat_latency(sl_seat *seat, uint64_t ns);
 
 /* --- desk_card.c --- */
 
-/* Not yet in the desk; NULL: out of memory. desk_card_known() puts it there, under its number. */
+/* Not yet in the desk; NULL: out of memory, or too many wait for the disk. desk_card_known() puts it there, under its number. */
 sl_card *desk_card_new(sl_desk *desk, const sl_seat_setup *setup);
 void desk_card_known(sl_desk *desk, sl_card *card, uint64_t consumer);
 void desk_card_joined(sl_card *card); /* after the call of the core */
 void desk_card_free(sl_card *card);
+void desk_card_forget_reason(sl_card *card);
 sl_card *desk_card_find(const sl_desk *desk, uint64_t consumer);
 void desk_card_note(sl_desk *desk, const sl_effect *effect);         /* any effect */
 void desk_card_ends(sl_desk *desk, uint64_t consumer, bool is_away); /* before the core is told */
@@ -366,8 +370,13 @@ void desk_card_dropped(sl_desk *desk, uint64_t consumer); /* the group goes on w
 void desk_cards_look(sl_desk *desk);                      /* after the core was replaced */
 void desk_cards_end(sl_desk *desk);                       /* the desk failed: they are gone */
 void desk_cards_free(sl_desk *desk);
+
+/* --- desk_marks.c --- */
+
+/* Told when what must be synced of all that was emitted until now is durable. */
 void desk_mark_add(sl_desk *desk, sl_desk_mark *mark);
 void desk_marks_release(sl_desk *desk);
+void desk_marks_drop(sl_desk *desk); /* nobody will know */
 
 /* --- reader.c --- */
 

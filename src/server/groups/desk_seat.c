@@ -539,6 +539,14 @@ void sl_seat_stop(sl_seat *seat, const sl_stop *stop)
     finish(seat);
 }
 
+bool sl_seat_is_stopped(const sl_seat *seat)
+{
+    sl_consumer_info info;
+
+    return sl_group_consumer(seat->desk->group, seat->consumer, &info) == SL_OK &&
+           info.state != SL_CONSUMER_ACTIVE;
+}
+
 void desk_seat_latency(sl_seat *seat, uint64_t ns)
 {
     seat->latencies_ms[seat->latency_count++ % DESK_LATENCIES] =

@@ -347,7 +347,7 @@ void desk_emit(void *ctx, const sl_effect *effect)
         take_record(desk, effect);
     else if (desk->state != DESK_FAILED)
         take_answer(desk, effect);
-    desk_card_note(desk, effect);
+    desk_card_note(desk, effect); /* last: a card that is drained waits for what the answer has promised */
 }
 
 /* --- what a stopped consumer holds --- */

@@ -2,6 +2,7 @@
 #include "server/groups/group_metrics.h"
 
 #include "base/cleanup.h"
+#include "server/groups/operators.h"
 #include "server/groups/registry.h"
 
 #include <assert.h>
@@ -30,7 +31,7 @@ const sl_group_metric sl_group_metrics[] = {
     NARROW("sluice_group_available_messages", GAUGE, available, "messages that could be given out now"),
     NARROW("sluice_group_waiting_messages", GAUGE, waiting, "messages that wait for their next try, or to be read again after a start"),
     WIDE("sluice_group_checkpoint_position", GAUGE, checkpoint, "everything below is settled: a revision, or a position for $all"),
-    WIDE("sluice_group_delivered_messages_total", COUNTER, deliveries, "deliveries since the group was opened"),
+    WIDE("sluice_group_delivered_messages_total", COUNTER, deliveries, "deliveries since the group was opened or changed"),
     WIDE("sluice_group_settled_messages_total", COUNTER, settled, "messages acked or skipped since then"),
     WIDE("sluice_group_parked_messages_total", COUNTER, parked, "messages parked since then"),
     WIDE("sluice_group_lost_settles_total", COUNTER, lost, "acks and others that came too late and changed nothing"),
@@ -38,13 +39,6 @@ const sl_group_metric sl_group_metrics[] = {
 };
 /* clang-format on */
 const size_t sl_group_metric_count = SL_COUNT_OF(sl_group_metrics);
-
-static const char *const state_names[] = { [SL_CONSUMER_ACTIVE] = "active",
-                                           [SL_CONSUMER_STOPPING] = "stopping",
-                                           [SL_CONSUMER_DRAINED] = "drained",
-                                           [SL_CONSUMER_AWAY] = "away" };
-
-static_assert(SL_COUNT_OF(state_names) == SL_CONSUMER_STATE_COUNT_, "a name for each state");
 
 /* --- one line --- */
 
@@ -93,7 +87,7 @@ static sl_err write_line(const sl_group_metric *metric, const sl_desk *desk, uns
     add_label(&line, definition->name);
     if (metric->by_state) {
         sl_text_add(&line, "\",state=\"");
-        sl_text_add(&line, state_names[index]);
+        sl_text_add(&line, sl_consumer_state_name((sl_consumer_state)index));
     }
     sl_text_add(&line, "\"} ");
     sl_text_add_u64(&line, value_of(metric, &info, index));

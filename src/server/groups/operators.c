@@ -58,8 +58,8 @@ uint32_t operators_tags_of(const sl_wire_who *who, uint64_t tags[2])
 {
     uint32_t count = 0;
 
-    if (who->consumer_name.bytes > 0)
-        tags[count++] = sl_tag_of_name(who->consumer_name);
+    if (who->consumer_name.bytes > 0) /* first: is_meant() */
+        tags[count++] = sl_tag_of_name(sl_consumer_name_of(who->consumer_name));
     if (who->label_key.bytes > 0)
         tags[count++] = sl_tag_of_label(who->label_key, who->label_value);
     return count;
@@ -191,7 +191,8 @@ static void add_target(sl_stop_wait *wait, sl_card *card)
         sl_card_watch(card, &target->watcher);
 }
 
-/* The label of one that is there since before this process is not known, so it may be meant. */
+/* The label of one that is there since before this process is not known, so it may be meant: only the tag of the name has to fit, which
+ * operators_tags_of() puts before that of the label. */
 static bool is_meant(const sl_stop_wait *wait, const sl_card *card)
 {
     const uint32_t name_count = wait->who.consumer_name.bytes > 0;
@@ -230,7 +231,8 @@ void sl_operators_joined(sl_card *card, const sl_consumer_info *info)
 /* What it held is with others now, or will be: whether it still works on that nobody knows. */
 static void add_ended(sl_wire_stop_progress *now, const sl_stop_target *target)
 {
-    const uint32_t held = target->is_back ? 0 : (uint32_t)sl_max_u64(target->watcher.held, target->held);
+    const bool is_back = target->is_back && !target->watcher.was_handed_back;
+    const uint32_t held = is_back ? 0 : (uint32_t)sl_max_u64(target->watcher.held, target->held);
 
     now->drained++;
     now->went_away += held > 0;
@@ -394,7 +396,7 @@ static void count_card(void *ctx, sl_card *card)
         c->count += operators_fit(card, c->wait->tags, c->wait->tag_count);
 }
 
-static uint32_t count_in(const sl_desk *desk, const sl_stop_wait *wait, bool only_stopped)
+static uint32_t count_in(sl_desk *desk, const sl_stop_wait *wait, bool only_stopped)
 {
     counting c = { .wait = wait, .only_stopped = only_stopped };
 
@@ -403,7 +405,7 @@ static uint32_t count_in(const sl_desk *desk, const sl_stop_wait *wait, bool onl
 }
 
 /* Does a rule for these tags belong into this group? See the table in operators.h. */
-static bool wants_rule(const acting *a, const sl_desk *desk)
+static bool wants_rule(const acting *a, sl_desk *desk)
 {
     if (a->how->once || a->wait->tag_count > 1)
         return false;
@@ -424,11 +426,16 @@ static void keep_error(acting *a, sl_err err)
         a->err = err;
 }
 
+/* Whoever waits until a group is open, to join it, is not known here and may be meant. */
 static void stop_in(void *ctx, sl_desk *desk)
 {
     acting *const a = ctx;
     const uint64_t tag = a->wait->tag_count == 0 ? SL_TAG_EVERYONE : a->wait->tags[0];
 
+    if (sl_desk_is_opening(desk)) {
+        keep_error(a, SL_ERR_AGAIN);
+        return;
+    }
     a->stop = (sl_stop){ .asked_by = SL_ASKER_OPERATOR, .hand_back_unstarted = a->how->hand_back_unstarted };
     if (a->how->deadline_ms > 0)
         a->stop.deadline_ns = sl_add_sat_u64(sl_desk_now_ns(desk), a->how->deadline_ms * MS_NS);
@@ -535,7 +542,7 @@ sl_err sl_operators_new(sl_host *host, sl_operators **ret_operators)
     return SL_OK;
 }
 
-/* Who still waits is told that nobody knows any more, and ends its wait. */
+/* Who still waits is told that nobody knows any more. changed() may free the wait, so that is ended before. */
 void sl_operators_end_waits(sl_operators *operators)
 {
     if (operators == NULL)
@@ -545,8 +552,8 @@ void sl_operators_end_waits(sl_operators *operators)
 
         wait->failed = true;
         wait->state = SL_WAIT_FAILED;
-        wait->changed(wait->ctx);
         sl_stop_wait_end(wait);
+        wait->changed(wait->ctx);
     }
 }
 

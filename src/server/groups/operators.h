@@ -77,7 +77,8 @@ typedef struct sl_stop_wait {
     sl_host *host; /* NULL: not begun, or ended */
     sl_list node;
     void (*changed)(
-        void *ctx); /* at the end of a turn in which anything below has changed; may end the wait */
+        void *
+            ctx); /* at the end of a turn in which anything below has changed; may end the wait and free it */
     void *ctx;
     sl_wait_state state;
     sl_wire_stop_progress progress;
@@ -106,7 +107,7 @@ typedef struct sl_operators_stop {
  * durable. Ended by sl_stop_wait_end() in any case.
  *   SL_OK
  *   SL_ERR_NOT_FOUND     a group was named and there is no such group
- *   SL_ERR_AGAIN         a group is being opened, or a name was given and the users are not read yet
+ *   SL_ERR_AGAIN         a group where somebody may be meant is being opened, or a name was given and the users are not read yet
  *   SL_ERR_FULL          SL_RULES_MAX rules in one of the groups, or SL_STOP_WAITS_MAX
  *   SL_ERR_DRAINING      the server ends and stops everybody itself
  *   SL_ERR_STORE_FAILED  the group that was named does not work
@@ -156,5 +157,8 @@ void sl_operators_joined(sl_card *card,
 
 /* "drained", "left", "away", "dropped". */
 const char *sl_report_outcome_name(sl_report_outcome outcome);
+
+/* "active", "stopping", "drained", "away": in lists, pages and metrics. */
+const char *sl_consumer_state_name(sl_consumer_state state);
 
 #endif

@@ -14,7 +14,7 @@ static_assert(sizeof((sl_server_counters){ 0 }.consumers_stopped) ==
                   SL_REPORT_OUTCOME_COUNT_ * sizeof(uint64_t),
               "counters.h has one for each outcome");
 
-static const char *state_name(sl_consumer_state state)
+const char *sl_consumer_state_name(sl_consumer_state state)
 {
     switch (state) {
     case SL_CONSUMER_ACTIVE: return "active";
@@ -72,7 +72,7 @@ static sl_wire_consumer row_of(const sl_desk *desk, const sl_desk_consumer *cons
     sl_wire_consumer row = { .stream = definition->stream,
                              .group = definition->name,
                              .consumer = consumer->info.consumer,
-                             .state = sl_str_from(state_name(consumer->info.state)),
+                             .state = sl_str_from(sl_consumer_state_name(consumer->info.state)),
                              .window = consumer->info.window,
                              .in_flight = consumer->info.in_flight,
                              .started = consumer->started,

@@ -30,7 +30,7 @@ struct sl_operators {
     sl_seldom lines; /* of the log */
 };
 
-/* Tags that all must fit; none: everybody fits. */
+/* Tags that all must fit, that of a name before that of a label; none: everybody fits. */
 uint32_t operators_tags_of(const sl_wire_who *who, uint64_t tags[2]);
 bool operators_fit(const sl_card *card, const uint64_t *tags, uint32_t tag_count);
 
