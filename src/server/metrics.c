@@ -121,7 +121,7 @@ const sl_metric sl_metrics[] = {
 
     ONE("sluice_groups", GAUGE, AT(groups), "persistent subscriptions that exist"),
     ONE("sluice_open_consumers", GAUGE, COUNTED(consumers_now), "consumers of persistent subscriptions with an open call"),
-    SEVERAL("sluice_stopped_consumers_total", COUNTER, COUNTED(consumers_stopped), "outcome", 3, outcome_name, "consumers that were stopped, by what became of them"),
+    SEVERAL("sluice_stopped_consumers_total", COUNTER, COUNTED(consumers_stopped), "outcome", SL_REPORT_OUTCOME_COUNT_, outcome_name, "consumers that were stopped, by what became of them"),
 
     ONE("sluice_users", GAUGE, AT(users), "users that exist"),
     SEVERAL("sluice_logins_total", COUNTER, COUNTED(logins_ok), "result", 3, login_result, "checks of credentials: right, wrong, wrong too often"),

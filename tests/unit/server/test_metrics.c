@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "server/groups/group_metrics.h"
+#include "server/groups/operators.h"
 #include "server/metrics.h"
 
 enum {
@@ -49,6 +50,8 @@ TEST(metrics_show_what_is_counted)
     view.counters.batches_done = 6;
     view.counters.wire.connections_ended[SL_END_PING_FLOOD] = 8;
     view.counters.net.ended[SL_NET_END_CONNECTIONS_FULL] = 9;
+    view.counters.consumers_stopped[SL_REPORT_DRAINED] = 10;
+    view.counters.consumers_stopped[SL_REPORT_DROPPED] = 11;
     text = written(&view, &buf);
     expect_line(text, "sluice_appended_events_total 18446744073709551615\n");
     expect_line(text, "sluice_ended_calls_total{status=\"NOT_FOUND\"} 12\n");
@@ -61,6 +64,8 @@ TEST(metrics_show_what_is_counted)
     expect_line(text, "sluice_ended_batches_total{result=\"done\"} 6\n");
     expect_line(text, "sluice_ended_sessions_total{reason=\"PING_FLOOD\"} 8\n");
     expect_line(text, "sluice_ended_connections_total{reason=\"CONNECTIONS_FULL\"} 9\n");
+    expect_line(text, "sluice_stopped_consumers_total{outcome=\"drained\"} 10\n");
+    expect_line(text, "sluice_stopped_consumers_total{outcome=\"dropped\"} 11\n");
     expect_line(text, "sluice_uptime_seconds 1.500000000\n");
     expect_line(text, "sluice_ready 1\n");
     expect_line(text, "sluice_open_connections 7\n");
