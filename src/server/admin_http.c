@@ -14,7 +14,8 @@ enum {
     CONNECTIONS_PER_IP_MAX = 64,  /* behind a proxy, or on loopback, all come from one address */
     CONNECTION_BYTES = 32 * 1024, /* the request line and all headers fit in here or are refused */
     TIMEOUT_SECONDS = 15,
-    BACKLOG = 128
+    BACKLOG = 128,
+    LAST_RUNS_MAX = 16 /* an answer needs two or three */
 };
 
 struct sl_admin {
@@ -259,12 +260,25 @@ sl_err sl_admin_new(sl_server *server, sl_text *problem, sl_admin **ret_admin)
     return err;
 }
 
+/* Who waited for something that ends with the server was answered a moment ago, perhaps in this very turn of the loop. */
+static void send_last_answers(sl_admin *admin)
+{
+    unsigned MHD_LONG_LONG milliseconds = 0;
+
+    for (int i = 0; i < LAST_RUNS_MAX && milliseconds == 0; i++) {
+        (void)MHD_run(admin->daemon);
+        if (MHD_get_timeout(admin->daemon, &milliseconds) != MHD_YES)
+            return;
+    }
+}
+
 void sl_admin_free(sl_admin *admin)
 {
     if (admin == NULL)
         return;
     sl_watch_free(admin->watch);
     if (admin->daemon != NULL) {
+        send_last_answers(admin);
         sl_timer_stop(&admin->timer);
         MHD_stop_daemon(admin->daemon); /* closes the descriptor that listens */
     }

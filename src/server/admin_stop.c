@@ -27,7 +27,7 @@ typedef struct sl_admin_job {
     sl_admin_answer *answer;
     sl_arena arena; /* texts of `how` */
     sl_operators_stop how;
-    bool is_resume, is_of_name;
+    bool is_resume;
     bool is_begun; /* from here on ready() is called */
     sl_auth_ticket ticket;
     sl_stop_wait wait;
@@ -170,8 +170,6 @@ static void on_changed(void *ctx)
         refuse(job, 503, "Nobody knows how this ends: a group was deleted or failed, or the server ends.");
     else if (job->is_resume)
         show_resumed(job);
-    else if (job->is_of_name && job->how.who.stream.bytes == 0 && job->wait.progress.meant == 0)
-        refuse(job, 404, "There is no consumer of this name: nothing was stopped.");
     else if (job->wait.state == SL_WAIT_DONE || job->wait.state == SL_WAIT_OVER)
         show_progress(job);
 }
@@ -289,8 +287,7 @@ static sl_admin_job *job_new(sl_server *server, const sl_admin_question *questio
     *job = (sl_admin_job){ .server = server,
                            .host = server->host,
                            .answer = answer,
-                           .is_resume = ends_with(question->path, "/resume"),
-                           .is_of_name = strncmp(question->path, "/v1/consumers/", 14) == 0 };
+                           .is_resume = ends_with(question->path, "/resume") };
     sl_arena_init(&job->arena, server->alloc, (sl_arena_sizes){ ARENA_CHUNK_BYTES, ARENA_BYTES_MAX });
     if (server->admin_jobs.next == NULL)
         sl_list_init(&server->admin_jobs);

@@ -3,8 +3,10 @@ import contextlib
 import json
 import os
 import pathlib
+import random
 import re
 import signal
+import socket
 import subprocess
 import tempfile
 import unittest
@@ -22,6 +24,17 @@ def clean_environment(**more):
     return {**kept, **more}
 
 
+def free_port():
+    """Below those that the system gives to clients: whoever tries to reach a server that is down could be given its very port, be connected with
+    itself, and keep the server from coming back."""
+    while True:
+        try:
+            with socket.create_server(("127.0.0.1", random.randrange(20_000, 32_000))) as free:
+                return free.getsockname()[1]
+        except OSError:
+            continue
+
+
 class Server:
     """A running `sluice serve`; its log goes to a file, which nobody has to read."""
 
@@ -35,6 +48,7 @@ class Server:
         self.port = int(self.grpc.rsplit(":", 1)[1])
 
     def end(self, number=signal.SIGTERM):
+        """0 as the number: only waits for the end."""
         self.process.send_signal(number)
         code = self.process.wait(timeout=WAIT_S)
         self.process.stdout.close()

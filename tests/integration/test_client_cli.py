@@ -18,7 +18,7 @@ import threading
 import unittest
 import uuid
 
-from client_case import FAILED, OK, SLUICE, USAGE, WAIT_S, Case, Server, clean_environment
+from client_case import FAILED, OK, SLUICE, USAGE, WAIT_S, Case, Server, clean_environment, free_port
 
 
 class Append(Case):
@@ -420,7 +420,7 @@ class Follow(Case):
     def test_a_restarted_server_costs_no_event_and_repeats_none(self):
         with tempfile.TemporaryDirectory() as folder:
             data = os.path.join(folder, "data")
-            server = Server(data)
+            server = Server(data, port=free_port())
             self.append("0", server=server.grpc)
             followers = [self.start("read", self.stream, "--follow", "--json", server=server.grpc),
                          self.start("read", "--all", "--follow", "--filter-stream", self.stream, "--json", server=server.grpc)]

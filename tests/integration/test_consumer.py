@@ -11,7 +11,7 @@ import time
 import unittest
 import uuid
 
-from client_case import BUILD, SLUICE, Case, Server, clean_environment
+from client_case import BUILD, SLUICE, Case, Server, clean_environment, free_port
 
 CONSUMER = BUILD / "tests/tools/consumer"
 WAIT_S = 60
@@ -252,8 +252,7 @@ class Restarts(unittest.TestCase):
         temporary = tempfile.TemporaryDirectory()
         self.addCleanup(temporary.cleanup)
         self.folder = os.path.join(temporary.name, "data")
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         self.server = Server(self.folder, port=self.port)
         self.addCleanup(lambda: self.server.end())
         environment = clean_environment(SLUICE_SERVER=self.server.grpc)

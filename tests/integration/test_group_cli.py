@@ -9,7 +9,7 @@ import signal
 import subprocess
 import unittest
 
-from client_case import FAILED, OK, SLUICE, USAGE, WAIT_S, Case, Server, clean_environment
+from client_case import FAILED, OK, SLUICE, USAGE, WAIT_S, Case, Server, clean_environment, free_port
 from wire_consumer import PARK, SETTLED, Consumer
 
 DEFAULTS = {"start": "-1", "strategy": "RoundRobin", "message_timeout_ms": 30000, "max_retry_count": 10, "max_subscriber_count": 0,
@@ -265,7 +265,7 @@ class Watch(GroupCase):
 
     def test_a_server_that_restarts_is_waited_for(self):
         folder = os.path.join(self.temporary.name, "restart")
-        server = Server(folder)
+        server = Server(folder, port=free_port())
         self.out("group", "create", "orders", "billing", server=server.grpc)
         watch = self.start("group", "watch", "orders", "billing", "--json", "--interval", "10ms", server=server.grpc)
         watch.stdout.readline()

@@ -12,7 +12,7 @@ import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "integration"))
-from client_case import BUILD, SLUICE, Server, clean_environment  # noqa: E402 (the path comes first)
+from client_case import BUILD, SLUICE, Server, clean_environment, free_port  # noqa: E402 (the path comes first)
 from ledger import read_ledger  # noqa: E402
 
 CONSUMER = BUILD / "tests/tools/consumer"
@@ -25,17 +25,6 @@ LOOK_S = 0.01
 def now_ms():
     """The clock of the ledgers."""
     return time.monotonic() * 1000
-
-
-def free_port():
-    """Below those that the system gives to clients: whoever tries to reach a server that is down could be given its very port, be connected with
-    itself, and keep the server from coming back."""
-    while True:
-        try:
-            with socket.create_server(("127.0.0.1", random.randrange(20_000, 32_000))) as free:
-                return free.getsockname()[1]
-        except OSError:
-            continue
 
 
 def wait_until(condition, what, seconds=WAIT_S):

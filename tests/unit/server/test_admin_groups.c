@@ -246,6 +246,17 @@ TEST(stops_and_resumes_over_http)
     groups_done(&g);
 }
 
+/* A hook for a process that has gone already must not fail: as `sluice consumer stop`. */
+TEST(a_stop_over_http_of_nobody_is_done)
+{
+    groups g;
+
+    begin(&g, 0);
+    expect_post(&g, "/v1/consumers/nobody/stop", "once=true&wait=25s", 200, "\"meant\":0,\"drained\":0");
+    expect_post(&g, "/v1/consumers/nobody/stop", NULL, 200, "\"done\":true");
+    groups_done(&g);
+}
+
 TEST(wrong_stops_over_http_get_a_sentence)
 {
     groups g;
@@ -257,7 +268,7 @@ TEST(wrong_stops_over_http_get_a_sentence)
     expect_post(&g, "/v1/stop", "label=version=42&hand_back=yes", 400, "true or false");
     expect_post(&g, "/v1/stop", "stream=orders&group=none", 404, "no such group");
     expect_post(&g, "/v1/groups/orders/none/stop", NULL, 404, "no such group");
-    expect_post(&g, "/v1/consumers/nobody/stop", "wait=1s", 404, "nothing was stopped");
+    expect_post(&g, "/v1/consumers/nobody/stop", "wait=soon", 400, "A time is written like");
     expect_get(&g, "/v1/stop", NULL, 405, "use POST");
     expect_post(&g, "/v1/consumers", NULL, 405, "GET or HEAD");
     groups_done(&g);
