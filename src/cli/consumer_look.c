@@ -360,7 +360,8 @@ const sl_command sl_command_consumer_drains = {
                "until its "
                "last message was settled, and how many messages it settled, handed back or lost since. The "
                "outcome is "
-               "drained; left: it went before that; or away: it lost its connection and did not come back.\n",
+               "drained; left: it went before that; away: it lost its connection and did not come back; or "
+               "dropped: its group was changed, was deleted or failed.\n",
     .examples = "Did the last deploy lose anything?\n"
                 "  sluice consumer drains --stream orders --json\n",
 };

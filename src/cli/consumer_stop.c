@@ -4,9 +4,9 @@
  *       ^                                      |
  *       +------ connection lost, time left ----+
  *
- * Stop is what an orchestrator runs before it ends a process, at moments when servers are restarted too. So with --wait a lost
- * connection is not the end: the question can be asked twice, and is, with the time that is left. Only the first connection has to
- * succeed.
+ * Stop is what an orchestrator runs before it ends a process, at moments when servers are restarted too. So with --wait a server
+ * that is down, starts or stops is not the end, neither at first nor later: the question can be asked twice, and is, with the time
+ * that is left.
  *
  * A server that was restarted knows nobody until they connect again. Its "nobody is there" is then no answer to whether those who were
  * not drained are: they are waited for. */
@@ -25,7 +25,7 @@
 #define MILLISECOND_NS UINT64_C(1000000)
 
 enum {
-    AGAIN_MS = 250,          /* between two attempts to connect */
+    AGAIN_MS = 250,          /* between two attempts */
     ANSWER_BYTES = 64 * 1024 /* four numbers need far less */
 };
 
@@ -36,6 +36,7 @@ typedef struct stopping {
     uint64_t until_ns;   /* the end of the wait */
     sl_wire_stop_progress progress;
     bool has_progress; /* an answer came */
+    bool has_said;     /* that it tries again */
     uint32_t missing;  /* so many were not drained when the connection was lost */
     sl_arena arena;    /* of one answer */
     sl_err err;
@@ -134,10 +135,27 @@ static void pause_a_little(stopping *s)
     sl_timer_stop(&s->timer);
 }
 
+/* A server that stops takes no more calls on a connection that it has not closed yet. */
+static void leave_connection(stopping *s)
+{
+    if (!sl_client_is_idle(s->session->client))
+        sl_client_shutdown(s->session->client);
+    do
+        pause_a_little(s);
+    while (!sl_client_is_idle(s->session->client) && !s->session->interrupted && left_ms(s) > AGAIN_MS);
+}
+
 static bool is_passing(const sl_client_answer *answer)
 {
     return answer->kind == SL_CALL_CONNECTION_LOST || answer->kind == SL_CALL_PEER_CANCELLED ||
            answer->status == SL_STATUS_UNAVAILABLE;
+}
+
+/* However long somebody waits, there will be no other server. */
+static bool is_for_good(const sl_client_end *end)
+{
+    return end->net == SL_NET_END_CERTIFICATE || end->net == SL_NET_END_CERTIFICATE_NAME ||
+           end->wire == SL_END_NOT_HTTP2;
 }
 
 static uint32_t undrained(const sl_wire_stop_progress *progress)
@@ -154,15 +172,21 @@ static bool is_done(const stopping *s)
 /* There is time, and the answer is none yet. */
 static bool may_go_on(const stopping *s, const sl_client_answer *answer)
 {
-    if (!s->has_progress || s->err != SL_OK || s->session->interrupted || left_ms(s) <= AGAIN_MS)
+    if (s->err != SL_OK || s->session->interrupted || left_ms(s) <= AGAIN_MS)
         return false;
-    return answer->status == SL_STATUS_OK ? s->progress.done && !is_done(s) : is_passing(answer);
+    if (answer->status == SL_STATUS_OK)
+        return s->has_progress && s->progress.done && !is_done(s);
+    return is_passing(answer) && !is_for_good(&s->session->last_end);
 }
 
 static void note_loss(stopping *s)
 {
-    if (s->missing == 0)
-        sl_print_complaint(s->session->invocation->err, "lost the connection while waiting; trying again.");
+    if (!s->has_said)
+        sl_print_complaint(s->session->invocation->err,
+                           s->has_progress
+                               ? "lost the connection while waiting; trying again."
+                               : "the server cannot be asked yet; trying again until the wait is over.");
+    s->has_said = true;
     if (undrained(&s->progress) > s->missing)
         s->missing = undrained(&s->progress);
 }
@@ -173,11 +197,16 @@ static int ask_until_over(stopping *s, sl_client_answer *ret_answer)
     int code = ask_once(s, ret_answer);
 
     while (code == SL_EXIT_OK && may_go_on(s, ret_answer)) {
+        const bool is_lost = is_passing(ret_answer);
+
         clear_progress(s);
-        if (is_passing(ret_answer))
-            note_loss(s);
         sl_client_answer_done(ret_answer);
-        pause_a_little(s);
+        if (is_lost) {
+            note_loss(s);
+            leave_connection(s);
+        } else {
+            pause_a_little(s);
+        }
         s->request.wait_ms = left_ms(s) > 0 ? left_ms(s) : 1;
         code = ask_once(s, ret_answer);
     }
@@ -418,7 +447,7 @@ static const char stop_details[] =
     "is the pre-stop command for "
     "an orchestrator: give it a few seconds less than the grace period. When no such consumer is there it "
     "says so and returns 0: there is nothing to "
-    "wait for. When the connection is lost while it waits, it comes back.\n\n"
+    "wait for. When the server is down, or goes while it waits, it tries again until the wait is over.\n\n"
     "Without --wait it asks and returns at once.\n";
 
 const sl_command sl_command_consumer_stop = {

@@ -185,8 +185,9 @@ const sl_command sl_command_group_update = {
     .summary = "change settings of a group",
     .details =
         "Changes the settings that are named; the others stay. Consumers are disconnected and connect "
-        "again; what they hold "
-        "stays theirs under their names. A group that has a checkpoint goes on there, whatever --start "
+        "again. What clients with extensions hold stays theirs under their names; what the others hold is "
+        "given out again at once, and is not charged. A group that has a checkpoint goes on there, whatever "
+        "--start "
         "says: to move it, delete it and "
         "create it anew. The strategy PinnedByCorrelation can be given to a new group only.\n",
     .examples = "More tries, and no links:\n"

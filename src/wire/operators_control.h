@@ -47,7 +47,7 @@ typedef struct sl_wire_drain_report {
     uint64_t stopped_at_ms; /* wall clock */
     uint64_t took_ms;
     uint32_t settled, released, lost;
-    sl_str outcome; /* drained, left, away */
+    sl_str outcome; /* drained, left, away, dropped */
 } sl_wire_drain_report;
 
 typedef struct sl_wire_consumers {

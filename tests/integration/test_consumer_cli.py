@@ -7,7 +7,7 @@ import os
 import signal
 import unittest
 
-from client_case import FAILED, OK, USAGE, WAIT_S, Case, Server
+from client_case import FAILED, OK, USAGE, WAIT_S, Case, Server, free_port
 from wire_consumer import DRAINED, EVENT, SETTLED, STOP_REQUESTED, STOPPED, Consumer
 
 HELD = 4  # the exit code when somebody still holds messages
@@ -239,7 +239,7 @@ class Stop(ConsumerCase):
     def test_a_server_that_is_killed_while_it_waits(self):
         """The command comes back to the next server and asks again, with the time that is left."""
         folder = os.path.join(self.temporary.name, "killed")
-        server = Server(folder)
+        server = Server(folder, port=free_port())
         self.out("group", "create", self.stream, self.group, "--start", "start", server=server.grpc)
         self.append(server=server.grpc)
         consumer = self.consumer("pod", server=server.grpc)
@@ -260,7 +260,7 @@ class Stop(ConsumerCase):
 
     def test_who_does_not_come_back_to_the_next_server_is_not_drained(self):
         folder = os.path.join(self.temporary.name, "restarted")
-        server = Server(folder)
+        server = Server(folder, port=free_port())
         self.out("group", "create", self.stream, self.group, "--start", "start", server=server.grpc)
         self.append(server=server.grpc)
         consumer = self.consumer("pod", server=server.grpc)
@@ -275,7 +275,76 @@ class Stop(ConsumerCase):
         self.assertIn("after 8s 1 of 1 consumers is not drained", stop.stderr.read())
 
     def test_without_a_server(self):
-        self.assertIn("connection refused", self.complaint("consumer", "stop", "pod", "--wait", "50s", server="127.0.0.1:1"))
+        self.assertIn("connection refused", self.complaint("consumer", "stop", "pod", server="127.0.0.1:1"))
+        said = self.complaint("consumer", "stop", "pod", "--wait", "800ms", server="127.0.0.1:1")
+        self.assertEqual(said.count("trying again"), 1)
+        self.assertIn("connection refused", said)
+
+
+class Restarts(ConsumerCase):
+    """The hook of a process that works on, while its server goes and comes: what it says is never "nobody"."""
+
+    def setUp(self):
+        super().setUp()
+        self.folder = os.path.join(self.temporary.name, self.stream)
+        self.own = Server(self.folder, "--grace", "2s", port=free_port())
+        self.addCleanup(lambda: self.own.end())
+        self.out("group", "create", self.stream, self.group, "--start", "start", server=self.own.grpc)
+        self.append(server=self.own.grpc)
+        self.pod = self.consumer("pod", server=self.own.grpc)
+        self.id = self.pod.event()
+
+    def hook(self):
+        return self.start("consumer", "stop", "pod", "--wait", "55s", server=self.own.grpc)
+
+    def come_back_and_drain(self):
+        again = self.consumer("pod", server=self.own.grpc, resume=[self.id])
+        again.take(STOPPED)
+        again.ack(self.id)
+        again.take(DRAINED)
+
+    def read_until(self, hook, text):
+        line = hook.stderr.readline()
+        while line and text not in line:
+            line = hook.stderr.readline()
+        self.assertIn(text, line)
+
+    def check(self, *hooks):
+        for hook in hooks:
+            self.assertEqual(hook.wait(timeout=WAIT_S), OK, hook.stderr.read())
+            self.assertIn("safe to terminate", hook.stdout.read())
+
+    def test_the_server_is_down_when_the_hook_starts(self):
+        self.own.end(signal.SIGKILL)
+        hook = self.hook()
+        self.assertIn("trying again", hook.stderr.readline())
+        self.own = Server(self.folder, port=self.own.port)
+        self.assertEqual(hook.stderr.readline(), "sluice: 0 of 1 drained, 1 message in flight\n")
+        self.come_back_and_drain()
+        self.check(hook)
+
+    def restart(self, number):
+        before = self.hook()
+        self.read_until(before, "1 message in flight")
+        self.own.process.send_signal(number)
+        ending = self.hook()
+        self.read_until(ending, "trying again")
+        self.assertEqual(self.own.end(0), 0 if number == signal.SIGTERM else -number)
+        down = self.hook()
+        self.read_until(down, "trying again")
+        self.own = Server(self.folder, port=self.own.port)
+        started = self.hook()
+        self.read_until(before, "trying again")  # the rest is no news to it
+        for hook in (started, ending, down):
+            self.read_until(hook, "1 message in flight")
+        self.come_back_and_drain()
+        self.check(before, ending, down, started)
+
+    def test_at_every_moment_of_a_restart(self):
+        self.restart(signal.SIGTERM)
+
+    def test_at_every_moment_of_a_kill(self):
+        self.restart(signal.SIGKILL)
 
 
 class Drains(ConsumerCase):

@@ -76,7 +76,7 @@ def request_headers(path, authority):
 class Consumer:
     """A call of Read. What comes is kept until somebody asks for it: `event()`, `take(kind)`."""
 
-    def __init__(self, server, stream, group, name="", labels=None, window=10, extensions=True):
+    def __init__(self, server, stream, group, name="", labels=None, window=10, extensions=True, resume=()):
         host, port = server.rsplit(":", 1)
         self.socket = socket.create_connection((host, int(port)), timeout=WAIT_S)
         self.answers, self.changed = [], threading.Condition()
@@ -90,6 +90,7 @@ class Consumer:
         options += field(100, name) if name else b""
         options += b"".join(field(101, field(1, key) + field(2, value)) for key, value in (labels or {}).items())
         options += field(102, 1) if extensions else b""
+        options += b"".join(field(104, field(2, one)) for one in resume)
         self.send(field(1, options))
         self.thread = threading.Thread(target=self.receive, daemon=True)
         self.thread.start()
