@@ -157,7 +157,7 @@ typedef struct sl_consumer_handler { /* any of them may be NULL, except `event` 
     void (*stop_requested)(void *ctx, sl_consumer_bytes reason, uint32_t deadline_ms);
     /* No event comes after this, unless `resumed` comes, or, after a stop by the server, a new connection. */
     void (*stopped)(void *ctx, const sl_consumer_stopped *stopped);
-    /* An operator has taken his stop back: events come again. */
+    /* A stop by an operator or the server was taken back: events come again. */
     void (*resumed)(void *ctx);
     /* Everything is settled or released, and that is durable. Time to leave, unless the server asked: then it will end the
      * connection, and the consumer waits for the next one. */

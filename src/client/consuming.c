@@ -50,7 +50,7 @@ void consuming_tell_drained(sl_consuming *c, const sl_consumer_drained *drained)
         c->handler.drained(c->ctx, drained);
 }
 
-/* Ends all that are marked. From the front each time: a callback may add to what is to be said, but removes nothing. */
+/* Ends all that are marked. One walk is enough: a callback may add to what is to be said, but removes nothing. */
 static void finish_marked(sl_consuming *c, sl_consumer_outcome outcome)
 {
     SL_LIST_EACH_SAFE (node, &c->holding.all) {
@@ -240,6 +240,27 @@ static sl_holding_entry *find(const sl_consuming *c, sl_consumer_id id)
     return held == NULL || held->is_own ? NULL : held;
 }
 
+/* Of several with one id the server means one after the other, by the same rules (core/claim.c); so who says it of each reaches each. */
+static sl_holding_entry *find_to_start(const sl_consuming *c, sl_consumer_id id)
+{
+    sl_holding_entry *const newest = find(c, id);
+
+    for (sl_holding_entry *held = newest; held != NULL; held = sl_holding_next_held(held))
+        if (!held->started && !held->is_own)
+            return held;
+    return newest;
+}
+
+static sl_holding_entry *find_to_extend(const sl_consuming *c, sl_consumer_id id)
+{
+    sl_holding_entry *found = find(c, id);
+
+    for (sl_holding_entry *held = found; held != NULL; held = sl_holding_next_held(held))
+        if (held->lease_until_ns < found->lease_until_ns && !held->is_own)
+            found = held;
+    return found;
+}
+
 size_t sl_consuming_settle(sl_consuming *c, const sl_consumer_id *ids, size_t count, sl_holding_verb verb,
                            sl_holding_words *words)
 {
@@ -282,11 +303,12 @@ size_t sl_consuming_extend(sl_consuming *c, const sl_consumer_id *ids, size_t co
     if (c->is_open && !c->extensions)
         return 0;
     for (size_t i = 0; i < count; i++) {
-        sl_holding_entry *const held = find(c, ids[i]);
+        sl_holding_entry *const held = find_to_extend(c, ids[i]);
         if (held == NULL)
             continue;
         sl_holding_extend(&c->holding, held, lease_ms);
-        held->lease_until_ns = sl_add_sat_u64(now_ns, lease_ms * UINT64_C(1000000));
+        held->lease_until_ns =
+            sl_add_sat_u64(now_ns, (lease_ms == 0 ? held->lease_ms : lease_ms) * UINT64_C(1000000));
         taken++;
     }
     return taken;
@@ -299,7 +321,7 @@ size_t sl_consuming_started(sl_consuming *c, const sl_consumer_id *ids, size_t c
     if (!c->is_open || !c->is_confirmed)
         return 0;
     for (size_t i = 0; i < count; i++) {
-        sl_holding_entry *const held = find(c, ids[i]);
+        sl_holding_entry *const held = find_to_start(c, ids[i]);
         if (held == NULL || (c->hand_back_wanted && !held->started))
             continue;
         if (!held->started)

@@ -113,6 +113,7 @@ static void lease(const sl_wire_read_event *event, sl_holding_entry *held, uint6
     const uint64_t lease_ms = event->lease_ms < 0 ? 0 : (uint64_t)event->lease_ms;
 
     held->token = event->lease_token;
+    held->lease_ms = (uint32_t)lease_ms;
     held->lease_until_ns = sl_add_sat_u64(now_ns, lease_ms * MS_NS);
 }
 
@@ -210,7 +211,7 @@ static bool take_event(sl_consuming *c, const sl_wire_read_event *event, uint64_
 {
     if (c->is_drained && c->extensions)
         return broken(c, "the server sent an event after it had said that this consumer is drained");
-    if (c->is_stopped && c->stopped_by != SL_CONSUMER_BY_OPERATOR)
+    if (c->is_stopped && c->stopped_by == SL_CONSUMER_BY_ITSELF) /* all other stops can be taken back */
         return broken(c, "the server sent an event after it had said that this consumer is stopped");
     if ((!event->has_event && !event->has_link) || !is_id(&named(event)->id))
         return broken(c, "the server sent an event without an id");

@@ -133,13 +133,21 @@ static sl_holding_entry *next_with_id(const sl_holding_entry *held)
     return with_id(sl_map_next(&held->by_id), held->id);
 }
 
-sl_holding_entry *sl_holding_find_held(const sl_holding *holding, sl_uuid id)
+static sl_holding_entry *held_from(sl_holding_entry *held)
 {
-    sl_holding_entry *held = first_with_id(holding, id);
-
     while (held != NULL && held->verb != SL_HOLDING_NONE)
         held = next_with_id(held);
     return held;
+}
+
+sl_holding_entry *sl_holding_find_held(const sl_holding *holding, sl_uuid id)
+{
+    return held_from(first_with_id(holding, id));
+}
+
+sl_holding_entry *sl_holding_next_held(const sl_holding_entry *held)
+{
+    return held_from(next_with_id(held));
 }
 
 sl_holding_entry *sl_holding_find_marked(const sl_holding *holding, sl_uuid id)

@@ -46,6 +46,7 @@ typedef struct sl_holding_entry {
     uint64_t place; /* what stands where: tells two events with one id apart */
     uint64_t token;
     uint64_t lease_until_ns;
+    uint32_t lease_ms;    /* as it came: what the group gives */
     uint64_t said_number; /* answers come in the order of these */
     sl_holding_verb verb;
     uint32_t extend_ms;
@@ -91,6 +92,8 @@ void sl_holding_remove(sl_holding *holding, sl_holding_entry *held);
 
 /* The newest that nothing was said of; the one that was said first and waits for its answer; the newest at this place. NULL: none. */
 sl_holding_entry *sl_holding_find_held(const sl_holding *holding, sl_uuid id);
+/* The next older one with the id of `held` that nothing was said of. NULL: none. */
+sl_holding_entry *sl_holding_next_held(const sl_holding_entry *held);
 sl_holding_entry *sl_holding_find_said(const sl_holding *holding, sl_uuid id);
 sl_holding_entry *sl_holding_find_place(const sl_holding *holding, sl_uuid id, uint64_t place);
 

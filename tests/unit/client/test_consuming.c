@@ -447,13 +447,25 @@ static consuming_rig *stopped_by(sl_wire_asked_by asked_by)
     return rig;
 }
 
-TEST(an_event_after_stopped_ends_the_call)
+/* An operator may resume it as well: it came back to a full group, say, and then somebody left. */
+TEST(an_event_after_a_stop_by_the_server_means_that_it_was_taken_back)
+{
+    consuming_rig *const rig = stopped_by(SL_WIRE_ASKED_BY_SERVER);
+
+    (void)consuming_rig_heard(rig);
+    EXPECT(consuming_rig_event(rig, 5, 5));
+    EXPECT_CONSUMER_HEARD(rig, "resumed 5");
+    consuming_rig_free(rig);
+}
+
+TEST(an_event_after_stopped_ends_the_call_of_who_stopped_itself_or_is_drained)
 {
     consuming_rig *rig = stopped_by(SL_WIRE_ASKED_BY_CONSUMER); /* S1.17 */
 
     expect_broken(rig, consuming_rig_event(rig, 5, 5), "after it had said that this consumer is stopped");
     rig = stopped_by(SL_WIRE_ASKED_BY_SERVER);
-    expect_broken(rig, consuming_rig_event(rig, 5, 5), "is stopped");
+    EXPECT(consuming_rig_drained(rig));
+    expect_broken(rig, consuming_rig_event(rig, 5, 5), "is drained");
     rig = stopped_by(SL_WIRE_ASKED_BY_OPERATOR);
     EXPECT(consuming_rig_drained(rig));
     expect_broken(rig, consuming_rig_event(rig, 5, 5), "is drained");
@@ -515,6 +527,44 @@ TEST(a_server_that_floods_is_stopped_at_the_capacity_unless_leases_have_ended)
         (void)consuming_rig_ack(rig, i, 1);
     EXPECT_EQ(rig->c.holding.count, capacity);
     expect_broken(rig, consuming_rig_event(rig, capacity + 1, 1), "window");
+}
+
+TEST(a_lease_that_is_extended_by_what_the_group_gives_has_not_ended)
+{
+    consuming_rig *const rig = joined(1);
+    const uint64_t capacity = rig->c.holding.capacity;
+
+    for (uint64_t i = 0; i < capacity; i++)
+        EXPECT(consuming_rig_event(rig, i, i + 1));
+    rig->now_ns = UINT64_C(20000000000);
+    EXPECT_EQ(consuming_rig_extend(rig, 0, 1, 0), 1);
+    rig->now_ns = UINT64_C(31000000000); /* all but the first have ended */
+    (void)consuming_rig_heard(rig);
+    EXPECT(consuming_rig_event(rig, capacity, capacity + 1));
+    EXPECT_CONSUMER_HEARD(rig, "lost:1 2002");
+    consuming_rig_free(rig);
+}
+
+/* Ids are chosen by publishers: the same one may stand in two streams of a group over everything. */
+TEST(of_two_held_messages_with_one_id_started_and_extend_reach_one_after_the_other)
+{
+    consuming_rig *const rig = joined_with(10, 1);
+    sl_persistent_response response = { .kind = SL_PERSISTENT_RESPONSE_EVENT };
+
+    response.event = (sl_wire_read_event){ .has_event = true,
+                                           .event = { .id = { consuming_rig_id(0), SL_WIRE_ID_STRUCTURED },
+                                                      .stream = SL_STR("other"),
+                                                      .type = SL_STR("t") },
+                                           .lease_token = 2,
+                                           .lease_ms = 20000 };
+    EXPECT(consuming_rig_say(rig, &response));
+    EXPECT_EQ(consuming_rig_started(rig, 0, 1), 1);
+    EXPECT_EQ(consuming_rig_started(rig, 0, 1), 1);
+    EXPECT_EQ(consuming_rig_extend(rig, 0, 1, 40000), 1);
+    EXPECT_EQ(consuming_rig_extend(rig, 0, 1, 40000), 1);
+    EXPECT_OK(consuming_rig_turn(rig));
+    EXPECT_CONSUMER_SENT(rig, "started:0,0 extend:0,0=40000");
+    consuming_rig_free(rig);
 }
 
 /* Everything a server says, with each byte changed and each end cut: nothing crashes, and what is believed keeps its books. */
