@@ -114,6 +114,7 @@ class Session {
         call.on("end", () => this.end(cause));
         call.on("data", (response) => this.#receive(response, response[MESSAGE]));
         if (this.#supported && !this.#isManual) this.#send(wire.idsRequest("started", [])); /* we say what we start */
+        this.#startAgain();
         this.#settleAgain();
         this.#opened.resolve();
         return subscription;
@@ -248,7 +249,13 @@ class Session {
         this.#lookIdle();
     }
 
-    /* After a reconnect: nobody knows whether these have arrived. */
+    /* After a reconnect: nobody knows whether these have arrived. A server that died before it wrote of a start would take
+     * running work for work that can be handed back. */
+    #startAgain() {
+        const entries = this.#shelf.taken().filter(({ started }) => started);
+        if (this.#supported && entries.length > 0) this.#send(wire.idsRequest("started", idsOf(entries)));
+    }
+
     #settleAgain() {
         for (const { id, settle } of this.#supported ? this.#shelf.unconfirmed() : []) {
             if (settle?.kind === "nack") this.#send(wire.nackRequest([id], settle.action, settle.reason));

@@ -443,6 +443,32 @@ check(
     },
 );
 
+check("S1.23: work that was begun just before the server died is not handed back by a stop", async () => {
+    const own = await startServer();
+    const session = connect(own);
+    const group = await newWork(session, 2);
+    const options = { bufferSize: 2, consumerName: "stays", starting: "said" };
+    const consumer = join(session, group, options);
+    await consumer.untilCount(2);
+    own.freeze(); /* what is said now waits in the kernel, and dies with the server */
+    await consumer.subscription.started(consumer.events[0]);
+    await own.kill();
+    await consumer.untilError();
+    await own.start();
+    const back = new Stoppable(resubscribe(consumer.subscription));
+    await back.confirmed();
+    const stopping = back.subscription.stop({ handBackUnstarted: true });
+    const { inFlight, handedBack } = await back.first("stopped");
+    assert.equal(inFlight, 1);
+    assert.deepEqual(handedBack.map(numberOf), [1]);
+    await back.subscription.ack(consumer.events[0]);
+    assert.deepEqual(await stopping, { supported: true, settled: 1, released: 1, lost: 0 });
+    assert.deepEqual(back.all("lost"), []);
+    await session.close();
+    await own.stop();
+    own.remove();
+});
+
 /* --- many --- */
 
 const MANY_COUNT = 2_000;
