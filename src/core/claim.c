@@ -11,37 +11,33 @@
 /* One verb of a consumer: what it needs, what it does, whether success is answered. */
 typedef struct verb {
     void (*apply)(sl_group *group, sl_message *message, const struct verb *how);
+    bool (*is_rather)(const sl_message *message, const sl_message *than); /* only of one that does not settle */
     bool settles; /* counts on an ended lease, and for an heir; is answered with SETTLED */
     bool begins;  /* says something of the session even without a claim */
     const sl_nack *nack;
     uint64_t lease_ns;
 } verb;
 
-/* Two messages with one id may be held at once, and no token tells them apart: the one that is not marked yet is meant. */
-static sl_message *find_to_start(const sl_group *group, const sl_consumer *consumer, const sl_claim *claim)
+/* Two messages with one id may be held at once, and no token tells them apart. A verb that changes a lease without ending it
+ * could meet the same one every time, so it says which of two it rather means: who speaks of both reaches both. */
+static sl_message *find_held(const sl_group *group, const sl_consumer *consumer, const sl_claim *claim,
+                             bool (*is_rather)(const sl_message *message, const sl_message *than))
 {
     sl_message *message = sl_claim_find(group, claim->id, consumer->id, claim->token);
-    sl_message *held = NULL;
+    sl_message *meant = NULL;
 
-    for (; message != NULL; message = sl_claim_next(message, consumer->id, claim->token)) {
-        if (message->index != SL_INDEX_HELD)
-            continue;
-        if (!message->started)
-            return message;
-        held = message;
-    }
-    return held;
+    for (; message != NULL; message = sl_claim_next(message, consumer->id, claim->token))
+        if (message->index == SL_INDEX_HELD && (meant == NULL || is_rather(message, meant)))
+            meant = message;
+    return meant;
 }
 
 /* Its own, or, for one that knows nothing of resuming, what a dead call of its session was given. */
-static sl_message *find(const sl_group *group, const sl_consumer *consumer, const sl_claim *claim,
-                        bool settles)
+static sl_message *find_to_settle(const sl_group *group, const sl_consumer *consumer, const sl_claim *claim)
 {
     sl_message *message = sl_claim_find(group, claim->id, consumer->id, claim->token);
     const sl_consumer *dead;
 
-    if (!settles)
-        return message != NULL && message->index == SL_INDEX_HELD ? message : NULL;
     if (message != NULL || consumer->extensions)
         return message;
     for (dead = sl_consumer_away_first(group, consumer->session); dead != NULL && message == NULL;
@@ -64,8 +60,8 @@ static void answer(sl_group *group, const sl_consumer *consumer, sl_uuid id, boo
 
 static void claim_one(sl_group *group, sl_consumer *consumer, const sl_claim *claim, const verb *how)
 {
-    sl_message *const message =
-        how->begins ? find_to_start(group, consumer, claim) : find(group, consumer, claim, how->settles);
+    sl_message *const message = how->settles ? find_to_settle(group, consumer, claim)
+                                             : find_held(group, consumer, claim, how->is_rather);
     sl_consumer *holder;
 
     if (message == NULL) {
@@ -121,10 +117,25 @@ static void apply_release(sl_group *group, sl_message *message, const verb *how)
     sl_message_release(group, message);
 }
 
+static bool is_rather_started(const sl_message *message, const sl_message *than)
+{
+    if (message->started != than->started)
+        return !message->started;
+    return message->lease.token > than->lease.token;
+}
+
 static void apply_started(sl_group *group, sl_message *message, const verb *how)
 {
     (void)how;
     sl_message_start(group, message);
+}
+
+/* What is worked on may be either of them, and the one that has most time left needs it least. */
+static bool is_rather_extended(const sl_message *message, const sl_message *than)
+{
+    if (message->lease.until_ns != than->lease.until_ns)
+        return message->lease.until_ns < than->lease.until_ns;
+    return message->lease.token > than->lease.token;
 }
 
 static void apply_extend(sl_group *group, sl_message *message, const verb *how)
@@ -163,7 +174,7 @@ sl_err sl_group_release(sl_group *group, uint64_t consumer, const sl_claim *clai
 sl_err sl_group_started(sl_group *group, uint64_t consumer, const sl_claim *claims, uint32_t claim_count,
                         uint64_t now_ns)
 {
-    const verb how = { .apply = apply_started, .begins = true };
+    const verb how = { .apply = apply_started, .is_rather = is_rather_started, .begins = true };
 
     return claim_all(group, consumer, claims, claim_count, &how, now_ns);
 }
@@ -171,7 +182,7 @@ sl_err sl_group_started(sl_group *group, uint64_t consumer, const sl_claim *clai
 sl_err sl_group_extend(sl_group *group, uint64_t consumer, const sl_claim *claims, uint32_t claim_count,
                        uint64_t lease_ns, uint64_t now_ns)
 {
-    const verb how = { .apply = apply_extend, .lease_ns = lease_ns };
+    const verb how = { .apply = apply_extend, .is_rather = is_rather_extended, .lease_ns = lease_ns };
 
     return claim_all(group, consumer, claims, claim_count, &how, now_ns);
 }

@@ -15,16 +15,25 @@ static bool is_named(const model_message *message, const sl_claim *claim)
            (claim->token == 0 || claim->token == message->token);
 }
 
-/* The newest own live delivery of the id that is not marked as started, or else any that is live. */
-static model_message *to_start(model *m, const sl_claim *claim)
+/* Started: the newest that is not marked, or else the newest. Extend: the one that ends first, of equals the newest. */
+static bool is_rather(sim_call_kind kind, const model_message *message, const model_message *than)
+{
+    if (kind == SIM_CALL_STARTED && message->started != than->started)
+        return than->started;
+    if (kind == SIM_CALL_EXTEND && message->until_ns != than->until_ns)
+        return message->until_ns < than->until_ns;
+    return message->token > than->token;
+}
+
+/* Which of its own live deliveries of the id is meant by who does not end it. */
+static model_message *live_own(model *m, const sl_claim *claim)
 {
     model_message *found = NULL;
     for (uint32_t i = 0; i < m->message_count; i++) {
         model_message *message = &m->messages[i];
         if (!is_named(message, claim) || message->holder != m->call->consumer || !message->live)
             continue;
-        if (found == NULL || (found->started && !message->started) ||
-            (found->started == message->started && message->token > found->token))
+        if (found == NULL || is_rather(m->call->kind, message, found))
             found = message;
     }
     return found;
@@ -65,12 +74,10 @@ static model_message *claimed(model *m, uint32_t index, bool live_only, const mo
     const sl_claim *claim = &m->call->claims[index];
     bool any;
     model_message *message = newest_own(m, claim, m->call->consumer, &any);
-    if (m->call->kind == SIM_CALL_STARTED)
-        return to_start(m, claim);
+    if (live_only)
+        return live_own(m, claim);
     if (any && taken != NULL && is_named(taken, claim) && taken->holder == m->call->consumer)
         message = &m->messages[taken - m->messages];
-    if (live_only)
-        return message != NULL && message->live ? message : NULL;
     return message != NULL ? message : inherited(m, claim, taken);
 }
 

@@ -336,6 +336,25 @@ TEST(of_two_held_messages_with_one_id_started_marks_one_after_the_other)
     rig_free(r);
 }
 
+/* It ends first, so it is the one that needs it; who extends as often as he holds the id loses neither. */
+TEST(of_two_held_messages_with_one_id_the_one_that_ends_first_is_extended)
+{
+    rig *r = rig_new(NULL);
+    const uint64_t c1 = rig_join(r, 2);
+    uint32_t taken = 0;
+
+    for (uint64_t p = 0; p < 2; p++) {
+        const sl_offer offer = { .place = { SL_LANE_MAIN, p }, .id = rig_id(SL_LANE_MAIN, 0), .key = p };
+        EXPECT_OK(sl_group_offer(r->group, &offer, 1, r->now_ns, &taken));
+        r->now_ns += SECOND;
+    }
+    rig_said(r);
+    EXPECT_OK(rig_extend(r, c1, 0, 60 * SECOND));
+    EXPECT_OK(rig_extend(r, c1, 0, 60 * SECOND));
+    EXPECT_SAID(r, "0 extended, 1 extended");
+    rig_free(r);
+}
+
 TEST(started_twice_is_one_record)
 {
     rig *r = rig_new(NULL);
