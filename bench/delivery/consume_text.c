@@ -284,10 +284,28 @@ static bool nats_turn(consumer *c)
     return p->line.out.bytes > 0;
 }
 
+/* What it has asked for waits at the server. If it were only closed, the first messages of the next run could be sent to where nobody
+ * listens any more before the server has noticed, and would come again when ack_wait is over: a minute in which nothing happens. */
+static void nats_leave(puller *p)
+{
+    bool is_heard = false;
+    const char *text;
+    size_t bytes;
+
+    line_print(&p->line, "UNSUB 1\r\nPING\r\n");
+    while (!is_heard) {
+        if (!line_wait(&p->line, long_ns))
+            bench_fail("nats: no answer to a ping");
+        while (line_next(&p->line, &text, &bytes))
+            is_heard |= bytes == 4 && memcmp(text, "PONG", 4) == 0;
+    }
+}
+
 static void nats_close(consumer *c)
 {
     puller *const p = c->state;
 
+    nats_leave(p);
     line_close(&p->line);
     free(p);
 }
