@@ -11,7 +11,8 @@
 /* One verb of a consumer: what it needs, what it does, whether success is answered. */
 typedef struct verb {
     void (*apply)(sl_group *group, sl_message *message, const struct verb *how);
-    bool (*is_rather)(const sl_message *message, const sl_message *than); /* only of one that does not settle */
+    /* Of two with one id, is this one meant rather than that? Only of a verb that does not settle. */
+    bool (*is_rather)(const sl_message *message, const sl_message *than);
     bool settles; /* counts on an ended lease, and for an heir; is answered with SETTLED */
     bool begins;  /* says something of the session even without a claim */
     const sl_nack *nack;

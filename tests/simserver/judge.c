@@ -131,14 +131,17 @@ void judge_group_recreated(judge_group *group, const judge_rules *rules)
     judge_group_init(j, group, name, rules);
 }
 
-static void free_unstarted(judge_call *call, uint64_t turn)
+/* A consumer's own Started comes before its own Stop. An operator has another connection: what he asks for may overtake a Started that
+ * the server has not surely heard. */
+static void free_unstarted(judge_call *call, uint64_t turn, bool by_operator)
 {
     if (turn < call->hand_back_turn)
         call->hand_back_turn = turn;
     SL_LIST_EACH (node, &call->holds) {
         judge_hold *const hold = SL_CONTAINER_OF(node, judge_hold, of_call);
 
-        if (hold->started_turn == JUDGE_NEVER && turn < hold->hand_back_turn)
+        const bool may_be_unstarted = by_operator ? !hold->started_sure : hold->started_turn == JUDGE_NEVER;
+        if (may_be_unstarted && turn < hold->hand_back_turn)
             hold->hand_back_turn = turn;
     }
 }
@@ -150,7 +153,7 @@ void judge_group_stop_sent(judge_group *group, bool hand_back)
     if (group->hand_back_turn == JUDGE_NEVER)
         group->hand_back_turn = group->judge->now.turn;
     SL_LIST_EACH (node, &group->calls)
-        free_unstarted(SL_CONTAINER_OF(node, judge_call, node), group->judge->now.turn);
+        free_unstarted(SL_CONTAINER_OF(node, judge_call, node), group->judge->now.turn, true);
 }
 
 void judge_group_resume_sent(judge_group *group)
@@ -420,7 +423,7 @@ void judge_stop_sent(judge_call *call, bool hand_back)
         return;
     call->hand_back_asked |= call->stopped_count == 0 && call->stops_sent == 1;
     call->hand_back_again |= call->stopped_count > 0 || call->stops_sent > 1;
-    free_unstarted(call, turn);
+    free_unstarted(call, turn, false);
 }
 
 void judge_half_closed(judge_call *call)
@@ -508,12 +511,25 @@ void judge_flushed(judge_call *call)
 
 /* --- how calls end --- */
 
+/* What one call of a session says of starting holds for the others, also for those that come while it is there. */
+static bool session_sent_started(const judge_call *call)
+{
+    SL_LIST_EACH (node, &call->group->calls) {
+        const judge_call *const other = SL_CONTAINER_OF(node, judge_call, node);
+
+        if (other->sent_started &&
+            (other == call || (call->name[0] != 0 && strcmp(other->name, call->name) == 0)))
+            return true;
+    }
+    return false;
+}
+
 /* What a lost connection means for one lease: started work waits for its consumer, the rest does not. */
 static void lose(judge_hold *hold)
 {
     const judge *const j = hold->call->group->judge;
     const judge_call *const call = hold->call;
-    const bool waits = call->extensions && (hold->started_sure || !call->sent_started);
+    const bool waits = call->extensions && (hold->started_sure || !session_sent_started(call));
     const uint64_t until_ns = j->now.mono_ns + call->reconnect_ns;
 
     if (!waits && j->now.turn < hold->free_turn)

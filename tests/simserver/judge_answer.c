@@ -328,7 +328,8 @@ static uint32_t count_unstarted(const judge_call *call)
     SL_LIST_EACH (node, &call->holds) {
         const judge_hold *const hold = SL_CONTAINER_OF(node, judge_hold, of_call);
 
-        count += hold->was_outstanding && hold->started_turn >= call->hand_back_turn;
+        count += hold->was_outstanding &&
+                 (hold->started_turn >= call->hand_back_turn || hold->hand_back_turn != JUDGE_NEVER);
     }
     return count;
 }

@@ -85,7 +85,7 @@ def kill(path, build, entries, args):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=str(ROOT / "build"), help="folder of a finished release build")
-    parser.add_argument("--seeds", type=int, default=2000, help="seeds for each mutant")
+    parser.add_argument("--seeds", type=int, default=6000, help="seeds for each mutant")
     parser.add_argument("--first", type=int, default=1, help="first seed")
     parser.add_argument("--timeout", type=int, default=240, help="seconds for each mutant")
     parser.add_argument("names", nargs="*", help="only mutants whose name contains one of these")
