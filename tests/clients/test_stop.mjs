@@ -390,7 +390,9 @@ check("B10: an operator stops a consumer by its label, and waits until it is dra
     const who = { stream: group.stream, group: group.name, label_key: "version", label_value: version };
     const request = { who, reason: "a new version", deadline_ms: 25_000, wait_ms: 20_000 };
     const waiting = raw.serverStream("operators", "Stop", request);
-    assert.deepEqual(await old.first("stopRequested"), { reason: "a new version", deadlineMs: 25_000 });
+    const { reason, deadlineMs } = await old.first("stopRequested");
+    assert.equal(reason, "a new version");
+    assert.ok(deadlineMs > 0 && deadlineMs <= 25_000); /* what is left of it when the record of the stop is written */
     const { askedBy, inFlight } = await old.first("stopped");
     assert.deepEqual([askedBy, inFlight], ["operator", 2]);
     await old.subscription.ack(...old.events);
