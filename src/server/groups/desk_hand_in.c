@@ -213,6 +213,16 @@ static uint32_t fill_ops(const sl_desk *desk, const desk_record *records, uint32
     return op_count;
 }
 
+/* Not while something else of the group waits for its records: an event whose lease stands between two acknowledgements, with nothing
+ * behind them that is only written, or the answer to a stop. */
+static bool is_patient(const sl_desk *desk, const desk_packet *packet, uint32_t count)
+{
+    const bool is_last = count == desk->record_count;
+
+    return packet->sync && packet->records == NULL && desk->state == DESK_OPEN &&
+           !(is_last && !sl_list_empty(&desk->written_answers));
+}
+
 static sl_err submit(sl_desk *desk, desk_packet *packet, const desk_record *records, uint32_t count)
 {
     static sl_op ops[SL_BATCH_OPS_MAX]; /* one thread, and the store keeps nothing of it */
@@ -220,7 +230,7 @@ static sl_err submit(sl_desk *desk, desk_packet *packet, const desk_record *reco
     const sl_batch batch = { .ops = ops,
                              .op_count = fill_ops(desk, records, count, ops, events),
                              .durability = packet->sync ? SL_DURABLE_SYNC : SL_DURABLE_WRITTEN,
-                             .patient = packet->records == NULL && desk->state == DESK_OPEN };
+                             .patient = is_patient(desk, packet, count) };
 
     if (batch.op_count == 0) { /* appends that were dropped */
         packet_finish(packet, SL_OK);
