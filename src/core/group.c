@@ -202,6 +202,8 @@ void sl_group_exit(sl_group *group)
     sl_message *message;
     sl_consumer *consumer;
 
+    if (!group->held && group->owes_parks)
+        sl_messages_park_owed(group);
     while (!group->held && sl_strategy_next(group, &message, &consumer))
         sl_message_deliver(group, message, consumer);
     for (int lane = 0; lane < SL_LANE_COUNT_; lane++)

@@ -231,8 +231,10 @@ sl_err sl_group_extend(sl_group *group, uint64_t consumer, const sl_claim *claim
 
 /* --- the rest --- */
 
-/* While it is held, nothing is given out; everything else goes on as always. Afterwards the next call, if only a tick, gives out what there
- * is. Not part of what is recorded: for a caller that cannot carry out deliveries at the moment. */
+/* While it is held, nothing is given out, and no message is parked unless a nack asks for it: what has used up its tries comes back
+ * like any other. Everything else goes on as always. Afterwards the next call, if only a tick, parks what has to be, and gives out what
+ * there is. Not part of what is recorded (a message that was to be parked when the process ended has one more try): for a
+ * caller that cannot carry out deliveries, or has no room for what is parked, at the moment. */
 void sl_group_hold(sl_group *group, bool held);
 
 /* New rules for what happens from now on; leases and counters stay, consumers stay.

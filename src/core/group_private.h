@@ -67,11 +67,12 @@ typedef struct sl_message {
     sl_heap_node due;
     uint8_t lane;
     uint8_t index;
-    bool started : 1;  /* its holder said so */
-    bool charged : 1;  /* for the delivery that the lease is about */
-    bool read : 1;     /* was offered in this life of the group, so it can be delivered */
-    bool vanished : 1; /* is not in its stream any more, so it can not */
-    bool settled : 1;  /* before it was read again: only its place is kept, so that it is passed over then */
+    bool started : 1;   /* its holder said so */
+    bool charged : 1;   /* for the delivery that the lease is about */
+    bool read : 1;      /* was offered in this life of the group, so it can be delivered */
+    bool vanished : 1;  /* is not in its stream any more, so it can not */
+    bool owes_park : 1; /* it came back while the group was held, and had no try left */
+    bool settled : 1;   /* before it was read again: only its place is kept, so that it is passed over then */
 } sl_message;
 
 /* Available messages in delivery order: those that were delivered before, replayed ones, new ones. */
@@ -154,6 +155,7 @@ struct sl_group {
     uint64_t token_next, consumer_next;
     bool open, busy; /* busy: inside a call, to catch a sink that calls back */
     bool held;       /* nothing is given out */
+    bool owes_parks; /* messages came back meanwhile that have to be parked */
 
     sl_line lines[SL_LANE_COUNT_];
     sl_pool_map claims, consumers_by_id, sessions;
@@ -210,6 +212,7 @@ void sl_message_settle(sl_group *group, sl_message *message, sl_settle_cause cau
 void sl_message_park(sl_group *group, sl_message *message, sl_park_cause cause);
 void sl_message_due(sl_group *group, sl_message *message);
 void sl_message_extend(sl_group *group, sl_message *message, uint64_t until_ns);
+void sl_messages_park_owed(sl_group *group); /* the hold is over */
 
 /* line.c */
 void sl_line_init(sl_line *line, uint64_t start, sl_range *ranges, uint32_t ranges_max);

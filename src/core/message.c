@@ -323,18 +323,37 @@ static void charge(sl_group *group, sl_message *message, const sl_nack *nack)
     group->charged++;
 }
 
-/* Parks a message whose charges are used up. False: it may have another try. */
-static bool park_if_spent(sl_group *group, sl_message *message)
+static bool kills_are_spent(const sl_group *group, const sl_message *message)
 {
-    const sl_settings *const settings = &group->settings;
+    return group->settings.kills_max > 0 && message->counters.kills >= group->settings.kills_max;
+}
 
-    if (settings->kills_max > 0 && message->counters.kills >= settings->kills_max)
-        park(group, message, SL_PARK_KILLS);
-    else if (message->counters.attempts >= settings->retries_max)
-        park(group, message, SL_PARK_RETRIES);
-    else
-        return false;
-    return true;
+static bool is_spent(const sl_group *group, const sl_message *message)
+{
+    return kills_are_spent(group, message) || message->counters.attempts >= group->settings.retries_max;
+}
+
+static void park_spent(sl_group *group, sl_message *message)
+{
+    park(group, message, kills_are_spent(group, message) ? SL_PARK_KILLS : SL_PARK_RETRIES);
+}
+
+/* Settings may have changed meanwhile: then it has another try. */
+static void park_if_owed(sl_group *group, sl_message *message)
+{
+    if (!message->owes_park || message->settled)
+        return;
+    message->owes_park = false;
+    if (is_spent(group, message))
+        park_spent(group, message);
+}
+
+void sl_messages_park_owed(sl_group *group)
+{
+    group->owes_parks = false;
+    for (int lane = 0; lane < SL_LANE_COUNT_; lane++)
+        SL_LIST_EACH_SAFE (node, &group->lines[lane].messages)
+            park_if_owed(group, SL_CONTAINER_OF(node, sl_message, line));
 }
 
 static void come_back(sl_group *group, sl_message *message, sl_back_cause cause, bool charged)
@@ -378,8 +397,13 @@ static void give_back(sl_group *group, sl_message *message, sl_back_cause cause,
         sl_message_settle(group, message, SL_SETTLE_VANISHED);
         return;
     }
-    if (charged && park_if_spent(group, message))
-        return;
+    if (charged && is_spent(group, message)) {
+        if (!group->held) {
+            park_spent(group, message);
+            return;
+        }
+        message->owes_park = group->owes_parks = true; /* nobody gets it before that */
+    }
     if (charged)
         charge(group, message, nack);
     come_back(group, message, cause, charged);

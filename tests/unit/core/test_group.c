@@ -295,6 +295,54 @@ TEST(a_held_group_gives_nothing_out_and_goes_on_with_the_next_call)
     rig_free(r);
 }
 
+static void no_retries(sl_settings *settings)
+{
+    settings->retries_max = 0;
+}
+
+TEST(a_held_group_parks_what_has_no_try_left_when_it_goes_on)
+{
+    rig *r = rig_new(no_retries);
+    const uint64_t c1 = rig_join(r, 3);
+
+    rig_offer(r, 4);
+    rig_said(r);
+    sl_group_hold(r->group, true);
+    rig_tick(r, 60 * SECOND);
+    EXPECT_SAID(r, "0 back expired!, 2 back expired!, 1 back expired!");
+    EXPECT_OK(rig_ack(r, c1, 1)); /* late, but nobody else has it */
+    EXPECT_SAID(r, "1 acked, c1 settled 1");
+    EXPECT_OK(rig_nack(r, c1, 2, SL_NACK_RETRY));
+    EXPECT_SAID(r, "2 back nacked, c1 settled 2");
+    sl_group_check(r->group);
+    sl_group_hold(r->group, false);
+    rig_tick(r, 0);
+    EXPECT_SAID(r, "0 parked retries, 2 parked retries, c1<-3");
+    sl_group_check(r->group);
+    rig_free(r);
+}
+
+/* Also what nobody could take, and not what may be tried once more meanwhile. */
+TEST(what_a_held_group_owes_depends_on_the_settings_when_it_goes_on)
+{
+    rig *r = rig_new(no_retries);
+    const uint64_t c1 = rig_join(r, 1);
+    sl_settings settings = *sl_group_settings(r->group);
+
+    rig_offer(r, 1);
+    sl_group_hold(r->group, true);
+    EXPECT_OK(sl_group_leave(r->group, c1, r->now_ns));
+    settings.retries_max = 2;
+    EXPECT_OK(sl_group_update(r->group, &settings, r->now_ns));
+    rig_said(r);
+    sl_group_hold(r->group, false);
+    rig_tick(r, 60 * SECOND);
+    EXPECT_SAID(r, "");
+    rig_join(r, 1);
+    EXPECT_SAID(r, "c2<-0(1)");
+    rig_free(r);
+}
+
 static void call_back(void *ctx, const sl_effect *effect)
 {
     rig *const r = ctx;
