@@ -153,14 +153,30 @@ void desk_enter(sl_desk *desk)
     sl_group_hold(desk->group, desk_is_stuck(desk));
 }
 
-void desk_leave(sl_desk *desk)
+static void leave_core(sl_desk *desk)
 {
     desk->in_core = false;
     if (desk->stopped_unfilled)
         desk_answers_fill(desk);
     if (desk->watcher_count > 0)
         sl_operators_touch(desk->host);
+}
+
+void desk_leave(sl_desk *desk)
+{
+    leave_core(desk);
     sl_host_at_turn_end(desk->host, &desk->turn_end);
+}
+
+sl_err desk_may_act(const sl_desk *desk)
+{
+    switch (desk->state) {
+    case DESK_LOADING:
+    case DESK_OPENING: return SL_ERR_AGAIN;
+    case DESK_OPEN: return SL_OK;
+    case DESK_FAILED: break;
+    }
+    return SL_ERR_STORE_FAILED;
 }
 
 /* --- turns --- */
@@ -181,11 +197,7 @@ static void tick(sl_desk *desk)
 
     desk_enter(desk);
     wake_ns = sl_group_tick(desk->group, desk_now_ns(desk));
-    desk->in_core = false; /* and no further turn is asked for: this one goes on */
-    if (desk->stopped_unfilled)
-        desk_answers_fill(desk);
-    if (desk->watcher_count > 0)
-        sl_operators_touch(desk->host);
+    leave_core(desk); /* no further turn is asked for: this one goes on */
     set_tick(desk, wake_ns);
 }
 
@@ -210,15 +222,22 @@ static void became_open(sl_desk *desk)
     tell_waiters(desk);
 }
 
+/* The rest of stand_still(). */
+static void clear_away(sl_desk *desk)
+{
+    desk_readers_stop(desk);
+    desk_seats_drop(desk);
+    desk_cards_end(desk);
+    desk_records_give_up(desk); /* who waits for one of them is told */
+    tell_waiters(desk);
+}
+
 static void on_turn_end(void *ctx)
 {
     sl_desk *const desk = ctx;
 
     if (desk->state == DESK_FAILED) {
-        desk_seats_drop(desk);
-        desk_cards_end(desk);
-        desk_records_free(desk); /* who waits for one of them is told */
-        tell_waiters(desk);
+        clear_away(desk);
         return;
     }
     desk_full_look(desk);
@@ -239,11 +258,13 @@ static void on_tick(void *ctx)
     sl_host_at_turn_end(desk->host, &desk->turn_end);
 }
 
+/* Whoever finds that the desk cannot go on may stand deep inside of a call: of the core, of a reader with an event of its page in its
+ * hands, of a seat that is being told something. So this only says so and ends what would wake it; nothing that is in use is
+ * freed before the end of the turn, in clear_away(). */
 static void stand_still(sl_desk *desk, sl_err why)
 {
     desk->state = DESK_FAILED;
     desk->problem = why;
-    desk_readers_stop(desk);
     sl_alarm_stop(desk->host, &desk->tick);
     sl_alarm_stop(desk->host, &desk->retry);
     sl_alarm_stop(desk->host, &desk->room);
@@ -356,7 +377,7 @@ void sl_desk_free(sl_desk *desk)
     desk_cards_free(desk);
     tell_waiters(desk);
     desk_packets_orphan(desk);
-    desk_records_free(desk);
+    desk_records_give_up(desk);
     sl_door_forget(&desk->door_waiter);
     sl_list_remove(&desk->turn_end.node);
     sl_alarm_stop(desk->host, &desk->tick);
@@ -567,11 +588,18 @@ sl_err sl_desk_update(sl_desk *desk, const sl_group_definition *definition)
     return err;
 }
 
+/* The state stands in the log behind everything that was submitted, so the core must know nothing that is not there. A batch
+ * with appends may still be refused: then its records are written again, behind the state, and would contradict it. */
+static bool is_all_in_log(const sl_desk *desk)
+{
+    return desk->record_count == 0 && !desk->append_inside && desk->refused == NULL;
+}
+
 void sl_desk_snapshot(const sl_desk *desk, sl_sink sink)
 {
     const bool is_open = desk->state == DESK_OPEN || desk->state == DESK_OPENING;
 
-    if (is_open && desk->record_count == 0 && desk->refused == NULL) /* else: not now */
+    if (is_open && is_all_in_log(desk)) /* else: not now */
         sl_group_snapshot(desk->group, sink);
 }
 

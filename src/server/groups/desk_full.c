@@ -2,7 +2,9 @@
  *
  *      the store says that it is full    nothing is given out, so that what is left serves to settle what was. What may have to be parked
  *                                        needs an event, and events are refused: such a nack waits here, in the words of its
- *                                        consumer, and nobody is told that it counts
+ *                                        consumer, and nobody is told that it counts. What would be parked without
+ *                                        being asked for, because its lease ran out too often, waits in the core
+ *                                        (sl_group_hold)
  *      not even records are taken        the same, and besides consumers are not listened to
  *
  * A nack that waits keeps nobody else from settling. It is forgotten with its call: then the message goes back to the group, as if the
@@ -36,10 +38,17 @@ void desk_full_look(sl_desk *desk)
         sl_alarm_set(desk->host, &desk->room, sl_clock_mono_ns(desk->host->clock) + DESK_SECOND_NS);
 }
 
-static void later_free(sl_desk *desk, desk_later *later)
+static desk_later *take_first(sl_desk *desk, sl_list *list)
 {
+    desk_later *const later = SL_CONTAINER_OF(sl_list_first(list), desk_later, node);
+
     sl_list_remove(&later->node);
     desk->later_bytes -= later->bytes;
+    return later;
+}
+
+static void later_free(const sl_desk *desk, desk_later *later)
+{
     desk_give(desk->host->alloc, later, later->bytes);
 }
 
@@ -67,10 +76,15 @@ bool desk_nack_later(sl_seat *seat, const sl_claim *claims, uint32_t count, cons
     return true;
 }
 
+/* The disk may be full again before all of them are said: what has to wait once more joins a list that nobody works on. */
 static void say_now(sl_seat *seat)
 {
-    while (!sl_list_empty(&seat->later)) {
-        desk_later *const later = SL_CONTAINER_OF(sl_list_first(&seat->later), desk_later, node);
+    sl_list now;
+
+    sl_list_init(&now);
+    sl_list_splice(&now, &seat->later);
+    while (!sl_list_empty(&now)) {
+        desk_later *const later = take_first(seat->desk, &now);
         const sl_str reason = { (const char *)(later->claims + later->claim_count), later->reason_bytes };
 
         sl_seat_nack(seat, later->claims, later->claim_count, &later->nack, reason);
@@ -89,5 +103,5 @@ void desk_nacks_go_on(sl_desk *desk)
 void desk_nacks_forget(sl_seat *seat)
 {
     while (!sl_list_empty(&seat->later))
-        later_free(seat->desk, SL_CONTAINER_OF(sl_list_first(&seat->later), desk_later, node));
+        later_free(seat->desk, take_first(seat->desk, &seat->later));
 }

@@ -54,10 +54,11 @@ static void release(sl_desk *desk)
 
 /* --- records --- */
 
-void desk_record_done(const sl_desk *desk, desk_record *record, sl_err err)
+void desk_record_done(sl_desk *desk, desk_record *record, sl_err err)
 {
     desk_append_free(desk, record->append);
     record->append = NULL;
+    desk_reason_release(desk, SL_TAKE_PTR(record->reason));
     if (record->done != NULL)
         record->done(record->done_ctx, err);
     record->done = NULL;
@@ -76,7 +77,7 @@ static void packet_finish(desk_packet *packet, sl_err err)
         desk_record_done(packet->desk, &packet->records[i], err);
 }
 
-void desk_records_free(sl_desk *desk)
+static void records_free(sl_desk *desk)
 {
     for (uint32_t i = 0; i < desk->record_count; i++)
         desk_record_done(desk, &desk->records[i], SL_ERR_STORE_FAILED);
@@ -95,11 +96,17 @@ void desk_packets_orphan(sl_desk *desk)
         sl_list_remove(&packet->node);
         packet->desk = NULL;
     }
-    if (desk->refused != NULL) {
-        packet_finish(desk->refused, SL_ERR_STORE_FAILED);
-        packet_free(desk->refused);
+}
+
+void desk_records_give_up(sl_desk *desk)
+{
+    desk_packet *const refused = SL_TAKE_PTR(desk->refused);
+
+    if (refused != NULL) {
+        packet_finish(refused, SL_ERR_STORE_FAILED);
+        packet_free(refused);
     }
-    desk->refused = NULL;
+    records_free(desk);
 }
 
 /* --- done --- */
@@ -297,7 +304,7 @@ static void took(sl_desk *desk, desk_packet *packet, uint32_t count)
     desk->record_count -= count;
     memmove(desk->records, desk->records + count, desk->record_count * sizeof *desk->records);
     if (desk->record_count == 0 && desk->record_capacity > RECORDS_KEPT_MAX)
-        desk_records_free(desk);
+        records_free(desk);
 }
 
 static void wait_at_door(sl_desk *desk)

@@ -54,14 +54,67 @@ void desk_append_free(const sl_desk *desk, desk_append *append)
         desk_give(desk->host->alloc, append, append->bytes);
 }
 
+/* --- why ---
+ *
+ * A consumer that came back after a restart may park what was not read again yet. Its link is made when the reader comes to it,
+ * long after the nack, so the record keeps what was said. */
+
+void desk_nack_begin(sl_desk *desk, sl_str reason)
+{
+    desk->nack_reason = (sl_str){ reason.data, sl_min_u64(reason.bytes, DESK_REASON_BYTES) };
+}
+
+void desk_nack_end(sl_desk *desk)
+{
+    desk->nack_reason = (sl_str){ 0 };
+    desk_reason_release(desk, SL_TAKE_PTR(desk->nack_kept));
+}
+
+void desk_reason_release(sl_desk *desk, desk_reason *reason)
+{
+    if (reason == NULL || --reason->holds > 0)
+        return;
+    desk->reasons_bytes -= sizeof *reason + reason->bytes;
+    desk_give(desk->host->alloc, reason, sizeof *reason + reason->bytes);
+}
+
+/* NULL: nothing was said. Without memory or room for it the message is parked all the same, without its reason. */
+static desk_reason *keep_reason(sl_desk *desk)
+{
+    const sl_str said = desk->nack_reason;
+    const size_t bytes = sizeof(desk_reason) + said.bytes;
+    desk_reason *reason = desk->nack_kept;
+
+    if (reason == NULL && said.bytes > 0 && desk->reasons_bytes + bytes <= DESK_REASONS_BYTES_MAX) {
+        reason = desk->nack_kept = sl_alloc_take(desk->host->alloc, bytes);
+        if (reason == NULL)
+            return NULL;
+        *reason = (desk_reason){ .holds = 1, .bytes = (uint32_t)said.bytes };
+        memcpy(reason->text, said.data, said.bytes);
+        desk->reasons_bytes += bytes;
+    }
+    if (reason != NULL)
+        reason->holds++;
+    return reason;
+}
+
 /* --- the link --- */
 
-static void say_reason(const sl_desk *desk, const sl_effect *park, sl_text *reason)
+static sl_str said_of(const sl_desk *desk, const desk_record *record)
 {
+    if (record->reason == NULL)
+        return desk->nack_reason;
+    return (sl_str){ record->reason->text, record->reason->bytes };
+}
+
+static void say_reason(const sl_desk *desk, const desk_record *record, sl_text *reason)
+{
+    const sl_effect *const park = &record->effect;
+
     switch (park->park.cause) {
     case SL_PARK_ASKED:
         sl_text_add(reason, "Client explicitly NAK'ed message.\n");
-        sl_text_add_str(reason, desk->nack_reason);
+        sl_text_add_str(reason, said_of(desk, record));
         return;
     case SL_PARK_RETRIES:
         sl_text_add(reason, "Reached retry count of ");
@@ -76,7 +129,7 @@ static void say_reason(const sl_desk *desk, const sl_effect *park, sl_text *reas
 }
 
 /* NULL: out of memory. To be freed with cJSON_free(). */
-static char *make_metadata(const sl_desk *desk, const sl_effect *park, uint64_t number)
+static char *make_metadata(const sl_desk *desk, const desk_record *record, uint64_t number)
 {
     char reason_buffer[DESK_REASON_BYTES], added_buffer[64];
     sl_text reason, added;
@@ -84,7 +137,7 @@ static char *make_metadata(const sl_desk *desk, const sl_effect *park, uint64_t 
     char *text = NULL;
 
     sl_text_init(&reason, reason_buffer, sizeof reason_buffer);
-    say_reason(desk, park, &reason);
+    say_reason(desk, record, &reason);
     sl_text_init(&added, added_buffer, sizeof added_buffer);
     sl_text_add_time(&added, sl_clock_wall_ns(desk->host->clock));
     if (cJSON_AddStringToObject(top, "added", added_buffer) != NULL &&
@@ -127,7 +180,7 @@ static void make_link(sl_desk *desk, desk_record *record, const desk_entry *entr
     char target[TARGET_BYTES];
     uint64_t number = 0;
     const sl_str data = target_of(desk, entry, target, &number);
-    char *const metadata = make_metadata(desk, &record->effect, number);
+    char *const metadata = make_metadata(desk, record, number);
     const desk_append made = { .stream = sl_str_from(desk->parked),
                                .type = SL_STR("$>"),
                                .data = data,
@@ -139,6 +192,13 @@ static void make_link(sl_desk *desk, desk_record *record, const desk_entry *entr
         desk_fail(desk, SL_ERR_NOMEM, "park");
 }
 
+static void wait_for_link(sl_desk *desk, desk_record *record)
+{
+    record->waits_for_link = true;
+    record->reason = record->effect.park.cause == SL_PARK_ASKED ? keep_reason(desk) : NULL;
+    desk->links_wanted++;
+}
+
 void desk_park_link(sl_desk *desk, desk_record *record, const desk_entry *entry)
 {
     if (!desk->can_park)
@@ -148,8 +208,7 @@ void desk_park_link(sl_desk *desk, desk_record *record, const desk_entry *entry)
     else if (entry != NULL)
         make_link(desk, record, entry);
     else
-        record->waits_for_link = true;
-    desk->links_wanted += record->waits_for_link;
+        wait_for_link(desk, record);
 }
 
 /* entry NULL: everything up to this place was read. What was not there has vanished, and there is nothing to link to. */
@@ -165,6 +224,7 @@ void desk_park_read(sl_desk *desk, sl_place place, const desk_entry *entry)
         desk->links_wanted--;
         if (parked.position == place.position && entry != NULL)
             make_link(desk, record, entry);
+        desk_reason_release(desk, SL_TAKE_PTR(record->reason));
         sl_host_at_turn_end(desk->host, &desk->turn_end);
     }
 }
@@ -195,8 +255,7 @@ static sl_err truncate_to(sl_desk *desk, uint64_t before, void (*done)(void *ctx
     if (record.append == NULL)
         return SL_ERR_NOMEM;
     desk->truncated = before;
-    desk_record_add(desk, &record);
-    return SL_OK;
+    return desk_record_add(desk, &record);
 }
 
 /* After each turn in which something happened: has the group settled more of what was replayed? */
@@ -251,10 +310,10 @@ sl_err sl_desk_truncate_parked(sl_desk *desk, uint64_t stop_at, void (*done)(voi
 {
     const uint64_t end = parked_end(desk, stop_at);
     truncation *t;
-    sl_err err;
+    sl_err err = desk_may_act(desk);
 
-    if (desk->state != DESK_OPEN)
-        return desk->state == DESK_FAILED ? SL_ERR_STORE_FAILED : SL_ERR_AGAIN;
+    if (err != SL_OK)
+        return err;
     if (sl_door_is_shut(desk->host->door))
         return SL_ERR_DRAINING;
     if (is_replaying(desk))
@@ -279,9 +338,10 @@ sl_err sl_desk_truncate_parked(sl_desk *desk, uint64_t stop_at, void (*done)(voi
 sl_err sl_desk_replay_parked(sl_desk *desk, uint64_t stop_at)
 {
     desk_reader *const reader = &desk->readers[SL_LANE_PARKED];
+    const sl_err err = desk_may_act(desk);
 
-    if (desk->state != DESK_OPEN)
-        return desk->state == DESK_FAILED ? SL_ERR_STORE_FAILED : SL_ERR_AGAIN;
+    if (err != SL_OK)
+        return err;
     if (is_replaying(desk))
         return SL_ERR_EXISTS;
     reader->end = parked_end(desk, stop_at);

@@ -37,6 +37,8 @@ enum {
     DESK_MERGED_IDS_MAX = 1024,      /* of one Settled */
     DESK_UNSENT_IDS_MAX = 16 * 1024, /* of Settled that wait for a client: beyond, it is not listened to */
     DESK_REASON_BYTES = 4 * 1024,    /* why a message was parked; longer ones are cut */
+    DESK_REASONS_BYTES_MAX =
+        1024 * 1024, /* of a group, for links that cannot be made yet; beyond, they say none */
     DESK_NAME_BYTES = SL_STREAM_NAME_BYTES_MAX + 64,
     DESK_LATENCIES = 1000, /* of a connection, with extra statistics: as many as KurrentDB keeps */
 };
@@ -99,12 +101,21 @@ typedef struct desk_append {
     size_t bytes; /* of this block */
 } desk_append;
 
+/* What a nack said, kept for the links that cannot be made yet: one for all messages of the nack. */
+typedef struct desk_reason {
+    uint32_t holds; /* 1 for the nack while it is on, 1 for each record */
+    uint32_t bytes;
+    char text[];
+} desk_reason;
+
 /* One step of the log. */
 typedef struct desk_record {
     bool is_record;      /* false: only the append */
     bool waits_for_link; /* PARK of a message that was not read again yet: what to link to is not known */
     sl_effect effect;
     desk_append *append; /* NULL: none */
+    desk_reason
+        *reason; /* waits_for_link: why it was parked; NULL: nothing was said, or there was no room for it */
     void (*done)(void *ctx, sl_err err);
     void *done_ctx;
 } desk_record;
@@ -224,9 +235,11 @@ struct sl_desk {
     size_t by_consumer_length;
     sl_seat *joining;
     sl_card *joining_card;
-    sl_str nack_reason; /* during a nack */
-    sl_str stop_reason; /* during an operator's stop */
-    sl_list cards;      /* of consumers, also of those that are away */
+    sl_str nack_reason;     /* during a nack */
+    desk_reason *nack_kept; /* the same, if a record needs it for longer; NULL: none does */
+    size_t reasons_bytes;   /* of all that are kept */
+    sl_str stop_reason;     /* during an operator's stop */
+    sl_list cards;          /* of consumers, also of those that are away */
     sl_map cards_by_consumer;
     size_t cards_length;
     sl_list *next_card;     /* of a walk over the cards: moves on when that one goes; NULL: nobody walks */
@@ -234,6 +247,7 @@ struct sl_desk {
     uint32_t watcher_count; /* at all cards together */
     uint32_t unnamed_count; /* cards without a name, since a restart */
     bool in_core;           /* a call of the core is on */
+    uint64_t ending;        /* the consumer whose call ends just now; 0: none */
     bool reader_may_go;     /* something happened that makes room */
 
     desk_reader readers[SL_LANE_COUNT_];
@@ -265,13 +279,18 @@ uint64_t desk_now_ns(const sl_desk *desk);
 void desk_enter(sl_desk *desk);
 void desk_leave(sl_desk *desk);
 
-/* The desk cannot go on: seats are dropped at the end of the turn. */
+/* SL_OK, or SL_ERR_AGAIN: not yet open, or SL_ERR_STORE_FAILED. */
+sl_err desk_may_act(const sl_desk *desk);
+
+/* The desk cannot go on: seats are dropped and readers stopped at the end of the turn. Until then nothing is freed, so it may be called
+ * from anywhere; whoever works in a loop looks at the state. */
 void desk_fail(sl_desk *desk, sl_err err, const char *what);
 
 /* --- desk_sink.c --- */
 
 void desk_emit(void *ctx, const sl_effect *effect);
-void desk_record_add(sl_desk *desk, const desk_record *record);
+/* SL_OK, or SL_ERR_NOMEM: the desk has failed, the append is freed, and `done` will not be called. */
+sl_err desk_record_add(sl_desk *desk, const desk_record *record);
 void desk_answer_free(desk_answer *answer);
 void desk_answers_fill(sl_desk *desk); /* after a call of the core: what stopped consumers still hold */
 
@@ -280,8 +299,8 @@ void desk_answers_fill(sl_desk *desk); /* after a call of the core: what stopped
 void desk_hand_in_init(sl_desk *desk);
 void desk_hand_in(sl_desk *desk);
 void desk_packets_orphan(sl_desk *desk);
-void desk_records_free(sl_desk *desk);
-void desk_record_done(const sl_desk *desk, desk_record *record, sl_err err);
+void desk_records_give_up(sl_desk *desk); /* those that no packet inside of the door has */
+void desk_record_done(sl_desk *desk, desk_record *record, sl_err err);
 
 /* --- desk_full.c --- */
 
@@ -299,6 +318,10 @@ void desk_nacks_forget(sl_seat *seat);
 
 /* --- desk_park.c --- */
 
+/* Around a nack: what it says is the reason of what it parks. */
+void desk_nack_begin(sl_desk *desk, sl_str reason);
+void desk_nack_end(sl_desk *desk);
+void desk_reason_release(sl_desk *desk, desk_reason *reason); /* or NULL */
 /* What belongs beside a PARK: fills record->append, or says that it has to wait. */
 void desk_park_link(sl_desk *desk, desk_record *record, const desk_entry *entry);
 /* The reader has met, or passed, what a PARK waits for. */

@@ -9,6 +9,7 @@
 #include <assert.h>
 
 enum {
+    UNSENT_AT_A_TIME = 128,
     STUCK_RECORDS_MAX = 64 * 1024, /* that wait for room on the disk: beyond, nobody joins */
 };
 
@@ -112,6 +113,14 @@ static sl_seat *seat_new(sl_desk *desk, const sl_seat_setup *setup)
     return NULL;
 }
 
+/* From now on nothing is made for it. */
+static void hide(sl_seat *seat)
+{
+    if (seat->consumer != 0)
+        sl_map_remove(&seat->desk->by_consumer, &seat->by_consumer);
+    seat->consumer = 0;
+}
+
 /* From inside of its own handler the memory stays until that has returned. */
 static void seat_free(sl_seat *seat)
 {
@@ -125,9 +134,7 @@ static void seat_free(sl_seat *seat)
         sl_list_remove(&seat->node);
         desk->seat_count--;
     }
-    if (seat->consumer != 0)
-        sl_map_remove(&desk->by_consumer, &seat->by_consumer);
-    seat->consumer = 0;
+    hide(seat);
     desk->held_count -= seat->was_held;
     seat->was_held = false;
     seat->gone = true;
@@ -141,14 +148,9 @@ static void seat_free(sl_seat *seat)
 
 static sl_err may_join(const sl_desk *desk)
 {
-    switch (desk->state) {
-    case DESK_LOADING:
-    case DESK_OPENING: return SL_ERR_AGAIN;
-    case DESK_OPEN:
-        return desk->stuck_at > 0 && desk->record_count >= STUCK_RECORDS_MAX ? SL_ERR_FULL : SL_OK;
-    case DESK_FAILED: break;
-    }
-    return SL_ERR_STORE_FAILED;
+    const sl_err err = desk_may_act(desk);
+
+    return err == SL_OK && desk->stuck_at > 0 && desk->record_count >= STUCK_RECORDS_MAX ? SL_ERR_FULL : err;
 }
 
 sl_err sl_desk_join(sl_desk *desk, const sl_seat_setup *setup, sl_seat **ret_seat)
@@ -193,17 +195,55 @@ sl_err sl_desk_join(sl_desk *desk, const sl_seat_setup *setup, sl_seat **ret_sea
 
 typedef sl_err end_fn(sl_group *group, uint64_t consumer, uint64_t now_ns);
 
-/* The seat goes first, so that nothing is made for it any more. */
+/* The deliveries that are still here, and are not to leave any more. */
+static uint32_t take_unsent(sl_seat *seat, sl_claim claims[UNSENT_AT_A_TIME])
+{
+    uint32_t count = 0;
+
+    SL_LIST_EACH_SAFE (node, &seat->answers) {
+        desk_answer *const answer = SL_CONTAINER_OF(node, desk_answer, of_seat);
+
+        if (answer->effect.kind != SL_EFFECT_DELIVER)
+            continue;
+        if (count == UNSENT_AT_A_TIME)
+            break;
+        claims[count++] = (sl_claim){ answer->effect.deliver.id, answer->effect.deliver.token };
+        desk_answer_free(answer);
+    }
+    return count;
+}
+
+/* What never left the server cannot have been started, whatever else its consumer has (B2): it goes back uncharged. Nothing is given out
+ * meanwhile, since the one who is leaving is still there to get it. */
+static void give_back_unsent(sl_seat *seat, uint64_t consumer)
+{
+    sl_desk *const desk = seat->desk;
+    sl_claim claims[UNSENT_AT_A_TIME];
+    uint32_t count;
+
+    desk->ending = consumer;
+    sl_group_hold(desk->group, true);
+    while ((count = take_unsent(seat, claims)) > 0)
+        (void)sl_group_release(desk->group, consumer, claims, count, desk_now_ns(desk));
+    sl_group_hold(desk->group, desk_is_stuck(desk));
+    desk->ending = 0;
+}
+
+/* The seat goes first, so that nothing is made for it any more, not even an answer to what is given back in its name. */
 static void end(sl_seat *seat, end_fn *fn)
 {
     sl_desk *const desk = seat->desk;
     const uint64_t consumer = seat->consumer;
 
-    seat_free(seat);
-    if (fn == NULL || desk->state == DESK_FAILED)
+    hide(seat);
+    if (fn == NULL || desk->state == DESK_FAILED) {
+        seat_free(seat);
         return;
+    }
     desk_card_ends(desk, consumer, fn == sl_group_away);
     desk_enter(desk);
+    give_back_unsent(seat, consumer);
+    seat_free(seat);
     (void)fn(desk->group, consumer, desk_now_ns(desk));
     desk_leave(desk);
 }
@@ -500,9 +540,9 @@ void sl_seat_nack(sl_seat *seat, const sl_claim *claims, uint32_t count, const s
         finish(seat);
         return;
     }
-    seat->desk->nack_reason = reason;
+    desk_nack_begin(seat->desk, reason);
     (void)sl_group_nack(seat->desk->group, seat->consumer, claims, count, nack, desk_now_ns(seat->desk));
-    seat->desk->nack_reason = (sl_str){ 0 };
+    desk_nack_end(seat->desk);
     finish(seat);
 }
 

@@ -65,17 +65,19 @@ static bool make_place(sl_desk *desk)
     return true;
 }
 
-void desk_record_add(sl_desk *desk, const desk_record *record)
+sl_err desk_record_add(sl_desk *desk, const desk_record *record)
 {
     desk->emitted++;
     if (desk->state == DESK_FAILED || !make_place(desk)) {
         desk_fail(desk, SL_ERR_NOMEM, "record");
         desk_append_free(desk, record->append);
-        return;
+        desk_reason_release(desk, record->reason);
+        return SL_ERR_NOMEM;
     }
     desk->records[desk->record_count++] = *record;
     if (!record->is_record || !may_be_lost(record->effect.kind))
         desk->wants_sync = desk->emitted;
+    return SL_OK;
 }
 
 /* --- answers --- */
@@ -171,9 +173,11 @@ static void answer_claim(sl_desk *desk, uint64_t consumer, sl_uuid id, bool lost
     sl_seat *const seat = desk_seat_find(desk, consumer);
     desk_answer *answer;
 
+    if (seat == NULL) /* its call has ended: nobody is promised anything */
+        return;
     if (!lost)
         promise(desk);
-    if (seat == NULL || !seat->extensions || desk->passes_over)
+    if (!seat->extensions || desk->passes_over)
         return;
     answer = mergeable(desk, seat);
     if (answer == NULL) {
@@ -305,7 +309,7 @@ static void take_record(sl_desk *desk, const sl_effect *effect)
     if (effect->kind == SL_EFFECT_PARK)
         desk_park_link(desk, &record, desk_entry_find(desk, effect->park.place));
     note_message(desk, effect);
-    desk_record_add(desk, &record);
+    (void)desk_record_add(desk, &record); /* or the desk has failed */
     if (effect->kind == SL_EFFECT_EPOCH && desk->state == DESK_LOADING)
         desk->opens_at =
             desk->emitted; /* what is due at once stands behind it, and may have to wait for a reader */
@@ -339,10 +343,18 @@ static void take_answer(sl_desk *desk, const sl_effect *effect)
     }
 }
 
+/* Its call ends with this; that nothing is left of what it held is not its doing, and no drain to report. */
+static bool is_end_of_call(const sl_desk *desk, const sl_effect *effect)
+{
+    return effect->kind == SL_EFFECT_DRAINED && effect->drained.consumer == desk->ending;
+}
+
 void desk_emit(void *ctx, const sl_effect *effect)
 {
     sl_desk *const desk = ctx;
 
+    if (is_end_of_call(desk, effect))
+        return;
     if (sl_effect_is_record(effect->kind))
         take_record(desk, effect);
     else if (desk->state != DESK_FAILED)

@@ -482,7 +482,8 @@ static step read_some(desk_reader *reader)
     step next = GOES_ON;
 
     reader->bytes_left = DESK_RUN_BYTES;
-    while (next == GOES_ON && looks_left-- > 0 && reader->bytes_left > 0 &&
+    while (next == GOES_ON && reader->desk->state == DESK_OPEN && looks_left-- > 0 &&
+           reader->bytes_left > 0 &&
            (!is_timed || sl_clock_mono_ns(stopwatch) < end_ns || looks_left == DESK_RUN_EVENTS - 1)) {
         next = read_one(reader);
         reader->looked_at++;

@@ -29,6 +29,8 @@ typedef struct groups {
 void groups_start(groups *g);
 /* With another store, which stays the test's. */
 void groups_start_on(groups *g, sl_store *store);
+/* The same, and with memory of the test's for everything but the store. */
+void groups_start_with(groups *g, sl_store *store, const sl_alloc *alloc);
 void groups_done(groups *g);
 
 /* The server ends, one way or the other, and another begins with the same store; calls of the test are gone. */
@@ -69,6 +71,8 @@ server_call *groups_call(groups *g, groups_consumer how);
 /* Messages [first, first + count) of the call must be events. Sent, then run. */
 void groups_ack(server_call *call, size_t first, size_t count);
 void groups_nack(server_call *call, size_t first, size_t count, sl_wire_nack action, const char *reason);
+/* Without running. */
+void groups_send_nack(server_call *call, sl_uuid id, sl_wire_nack action, const char *reason);
 void groups_release(server_call *call, size_t first, size_t count);
 void groups_started(server_call *call, size_t first, size_t count);
 void groups_extend(server_call *call, size_t first, size_t count, int32_t lease_ms);
@@ -89,16 +93,24 @@ const char *groups_heard_from(const server_call *call, size_t first);
 
 /* "0:data 1:data" of all events of a stream that can be read. */
 const char *groups_stored(groups *g, const char *stream);
+/* "metadata metadata", the same. */
+const char *groups_stored_metadata(groups *g, const char *stream);
 
-/* --- a store whose syncs take as long as the test wants --- */
+/* --- stores --- */
 
+sl_store *groups_memory_store(void);
+sl_store *groups_inner_store(sl_store *store); /* the one in memory behind it, or itself */
+
+/* One whose syncs take as long as the test wants. */
 sl_store *groups_held_store(void);
 void groups_held_store_hold(sl_store *store,
                             bool hold); /* false: what was held back is done at the next poll */
 void groups_held_store_hold_all(sl_store *store, bool hold); /* also what needs no sync */
 void groups_held_store_refuse(sl_store *store, bool refuse); /* appends get NO_SPACE */
 void groups_held_store_fill(sl_store *store, bool full);     /* the same, and it says so when asked */
-void groups_held_store_block(sl_store *store, bool block);   /* records are not taken either */
+void groups_held_store_fill_after(sl_store *store,
+                                  unsigned questions);     /* it has room until it was asked so often */
+void groups_held_store_block(sl_store *store, bool block); /* records are not taken either */
 /* Every read has to wait for the disk once; or for ever; or finds this revision of no stream any more. */
 void groups_held_store_slow(sl_store *store, bool slow);
 void groups_held_store_stick(sl_store *store, bool stick);

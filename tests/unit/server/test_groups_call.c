@@ -231,6 +231,59 @@ TEST(a_consumer_that_sends_acks_and_reads_nothing_is_not_listened_to_for_ever)
     groups_done(&g);
 }
 
+/* The retry count with which an event came first. */
+static int32_t first_retry_count(const server_call *call, uint64_t revision)
+{
+    for (size_t i = 1; i < call->message_count; i++) {
+        const sl_persistent_response response = groups_message(call, i);
+
+        if (response.kind == SL_PERSISTENT_RESPONSE_EVENT && response.event.event.revision == revision)
+            return response.event.retry_count;
+    }
+    return -1;
+}
+
+/* B2. What the server has sent is what its client has received, and a little that was on the way. */
+static void expect_only_sent_is_charged(bool extensions, void (*end)(server_call *call))
+{
+    groups g;
+    server_call *slow, *next;
+    size_t received;
+
+    groups_start(&g);
+    groups_plain(&g);
+    slow = groups_join(&g, (groups_consumer){ .window = 40,
+                                              .extensions = extensions,
+                                              .peer = server_rig_connect(&g.rig, "127.0.0.1:40001") });
+    slow->slow = true;
+    for (unsigned i = 0; i < 20; i++)
+        reads_append_bytes(&g.rig, "orders", 200 * 1000);
+    server_rig_run(&g.rig);
+    received = slow->message_count - 1;
+    EXPECT(received > 0 && received < 10);
+    end(slow);
+    server_rig_run(&g.rig);
+    next = groups_join(&g, (groups_consumer){ .window = 40 });
+    server_rig_advance(&g.rig, 31 * GROUPS_SECOND_NS); /* so long it may be away with what it was sent */
+    for (uint64_t revision = 0; revision < 20; revision++)
+        if (revision < received || revision >= 2 * received)
+            EXPECT_EQ(first_retry_count(next, revision), revision < received);
+    groups_done(&g);
+}
+
+static void break_off(server_call *call)
+{
+    server_rig_break(call->peer);
+}
+
+TEST(what_never_left_the_server_is_not_charged_when_its_call_ends)
+{
+    expect_only_sent_is_charged(false, break_off);
+    expect_only_sent_is_charged(false, server_call_cancel);
+    expect_only_sent_is_charged(true, break_off);
+    expect_only_sent_is_charged(true, server_call_cancel);
+}
+
 TEST(the_read_method_says_what_it_can)
 {
     const char *why;

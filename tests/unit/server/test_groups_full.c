@@ -120,6 +120,55 @@ TEST(a_nack_that_waits_for_room_ends_with_its_call)
     groups_done(&g);
 }
 
+/* Whenever the disk fills up again, also between two of them. */
+TEST(a_nack_that_has_to_wait_once_more_does_so)
+{
+    for (unsigned questions = 0; questions < 6; questions++) {
+        sl_store *const store = groups_held_store();
+        groups g;
+        server_call *const call = start(&g, store);
+
+        groups_held_store_fill(store, true);
+        groups_nack(call, 1, 1, SL_WIRE_NACK_PARK, "bad");
+        groups_nack(call, 2, 1, SL_WIRE_NACK_PARK, "worse");
+        groups_held_store_fill_after(store, questions);
+        server_rig_advance(&g.rig, 2 * GROUPS_SECOND_NS);
+        groups_held_store_fill(store, false);
+        server_rig_advance(&g.rig, 2 * GROUPS_SECOND_NS);
+        EXPECT_STR(groups_stored(&g, parked), "0:0@orders 1:1@orders");
+        EXPECT(!call->ended);
+        groups_done(&g);
+    }
+}
+
+/* B7: the one whose tries are used up has to be parked, and that is an event. */
+TEST(a_lease_that_runs_out_for_the_last_time_keeps_nobody_from_settling_while_the_store_is_full)
+{
+    sl_store *const store = groups_held_store();
+    sl_group_definition definition = groups_definition("orders", "g");
+    groups g;
+    server_call *call, *other;
+
+    groups_start_on(&g, store);
+    definition.settings.max_retry_count = 0;
+    reads_append(&g.rig, "orders", 3);
+    groups_create(&g, &definition);
+    call = groups_join(&g, (groups_consumer){ .window = 1 });
+    server_rig_advance(&g.rig, 20 * GROUPS_SECOND_NS);
+    other = groups_join(&g, (groups_consumer){ .window = 1, .extensions = true });
+    EXPECT_HEARD_FROM(other, 1, "orders:1");
+    groups_held_store_fill(store, true);
+    server_rig_advance(&g.rig, 11 * GROUPS_SECOND_NS);
+    groups_ack(other, 1, 1);
+    EXPECT_HEARD_FROM(other, 2, "settled:1");
+    EXPECT_STR(groups_stored(&g, parked), "");
+    groups_held_store_fill(store, false);
+    server_rig_advance(&g.rig, 2 * GROUPS_SECOND_NS);
+    EXPECT_STR(groups_stored(&g, parked), "0:0@orders");
+    EXPECT_HEARD_FROM(call, 1, "orders:0 orders:2"); /* and not once more */
+    groups_done(&g);
+}
+
 TEST(a_message_that_cannot_be_parked_is_named_in_the_log)
 {
     groups g;

@@ -1,5 +1,5 @@
 /* tests/unit/server/test_groups_stop.c — Stop, Stopped, Drained, and the other ways in which a consumer ends (S1, B1, B2). */
-#include "groups_rig.h"
+#include "operators_rig.h"
 #include "read_rig.h"
 
 #include "server/door.h"
@@ -453,5 +453,37 @@ TEST(leases_stay_when_the_server_cuts_its_connections)
     server_rig_run(&g.rig);
     server_rig_advance(&g.rig, 31 * GROUPS_SECOND_NS);
     EXPECT_HEARD_FROM(other, 1, "");
+    groups_done(&g);
+}
+
+/* What it was to be sent goes back in its name when its connection breaks, so it holds nothing; but it was not drained. */
+TEST(giving_back_what_never_left_is_no_drain)
+{
+    sl_store *const store = groups_held_store();
+    groups g;
+    server_call *call;
+    server_peer *peer;
+    sl_uuid id;
+
+    groups_start_on(&g, store);
+    reads_append(&g.rig, "orders", 2);
+    groups_plain(&g);
+    peer = server_rig_connect(&g.rig, "127.0.0.1:40001");
+    call = groups_join(&g, (groups_consumer){ .name = "w", .window = 1, .extensions = true, .peer = peer });
+    id = groups_id(call, 1);
+    groups_held_store_hold_all(store, true);
+    groups_send_ids(call, SL_PERSISTENT_REQUEST_ACK, &id,
+                    1); /* the next one is leased, and that is never written */
+    groups_send(call, &(sl_persistent_request){ .kind = SL_PERSISTENT_REQUEST_STOP });
+    for (int i = 0; i < 10; i++)
+        server_rig_turn(&g.rig);
+    server_rig_break(peer);
+    for (int i = 0; i < 10; i++)
+        server_rig_turn(&g.rig);
+    groups_held_store_hold_all(store, false);
+    server_rig_advance(&g.rig, GROUPS_SECOND_NS);
+    EXPECT_STR(operators_reports(&g, WHO(0)), "w=away:0/0/1^consumer");
+    call = groups_join(&g, (groups_consumer){ 0 });
+    EXPECT_HEARD_FROM(call, 1, "orders:1");
     groups_done(&g);
 }
