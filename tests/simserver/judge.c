@@ -100,7 +100,8 @@ static void drop_all(judge_group *group)
 void judge_group_changing(judge_group *group, const judge_rules *rules)
 {
     group->changing = true;
-    group->old_lease_ns = group->rules.lease_ns;
+    group->old_lease_ns = group->old_lease_ns == 0 ? group->rules.lease_ns
+                                                   : sl_min_u64(group->old_lease_ns, group->rules.lease_ns);
     drop_all(group);
     group->rules.pinned = false;
     group->rules.lease_ns = sl_min_u64(rules->lease_ns, group->rules.lease_ns);
@@ -214,14 +215,28 @@ static void note_earlier_claims(judge_hold *hold)
     }
 }
 
+/* When the lease may have begun. A message that is given out once more may wait for the disk with its lease running: then nothing is
+ * known but that the one before was told earlier. */
+static uint64_t began_min_ns(const judge_call *call, const judge_message *message, judge_moment said)
+{
+    const judge_hold *const last =
+        sl_list_empty(&message->holds)
+            ? NULL
+            : SL_CONTAINER_OF(sl_list_last(&message->holds), const judge_hold, of_message);
+
+    return call->group->judge->reads_again && last != NULL ? sl_min_u64(last->said.since_ns, said.since_ns)
+                                                           : said.since_ns;
+}
+
 judge_hold *judge_hold_add(judge_call *call, judge_message *message, judge_moment said)
 {
     judge_hold *const hold = made(sizeof *hold);
+    const uint64_t began_ns = began_min_ns(call, message, said);
 
     *hold = (judge_hold){ .message = message,
                           .call = call,
                           .said = said,
-                          .expire_min_ns = said.since_ns + call->group->rules.lease_ns,
+                          .expire_min_ns = began_ns + call->group->rules.lease_ns,
                           .expire_max_ns = JUDGE_NEVER,
                           .free_turn = JUDGE_NEVER,
                           .hand_back_turn = JUDGE_NEVER,
@@ -229,7 +244,7 @@ judge_hold *judge_hold_add(judge_call *call, judge_message *message, judge_momen
                           .claim_sent_turn = JUDGE_NEVER,
                           .started_turn = JUDGE_NEVER };
     if (said.turn <= call->group->changed_turn)
-        hold->expire_min_ns = sl_min_u64(hold->expire_min_ns, said.since_ns + call->group->old_lease_ns);
+        hold->expire_min_ns = sl_min_u64(hold->expire_min_ns, began_ns + call->group->old_lease_ns);
     if ((call->group->changing || said.turn <= call->group->changed_turn) && !call->extensions)
         hold->free_turn = said.turn;
     if (call->hand_back_turn != JUDGE_NEVER || call->group->hand_back_turn != JUDGE_NEVER)
@@ -524,12 +539,26 @@ static bool session_sent_started(const judge_call *call)
     return false;
 }
 
+/* Another call of that name is on its way: it may come right after the loss, and gives back what it does not list. */
+static bool is_being_replaced(const judge_call *call)
+{
+    SL_LIST_EACH (node, &call->group->calls) {
+        const judge_call *const other = SL_CONTAINER_OF(node, judge_call, node);
+
+        if (other != call && !other->over && !other->confirmed && call->name[0] != 0 &&
+            strcmp(other->name, call->name) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* What a lost connection means for one lease: started work waits for its consumer, the rest does not. */
 static void lose(judge_hold *hold)
 {
     const judge *const j = hold->call->group->judge;
     const judge_call *const call = hold->call;
-    const bool waits = call->extensions && (hold->started_sure || !session_sent_started(call));
+    const bool waits =
+        call->extensions && !is_being_replaced(call) && (hold->started_sure || !session_sent_started(call));
     const uint64_t until_ns = j->now.mono_ns + call->reconnect_ns;
 
     if (!waits && j->now.turn < hold->free_turn)

@@ -53,7 +53,7 @@ typedef struct judge_group {
     uint64_t resume_turn;    /* an operator may have taken a stop back since; JUDGE_NEVER: no */
     uint64_t hand_back_turn; /* an operator asked for what was not started; JUDGE_NEVER: no */
     uint64_t changed_turn;   /* the last update was answered; 0: there was none */
-    uint64_t old_lease_ns;   /* before it */
+    uint64_t old_lease_ns;   /* the shortest before it */
     bool changing;           /* an update is on its way: it gives back what clients without extensions hold */
     sl_list messages, calls;
 } judge_group;
@@ -134,6 +134,8 @@ typedef struct judge {
     judge_moment now;
     uint64_t forward_ns, backward_ns; /* of the wall clock, all jumps together */
     bool was_idle;
+    bool
+        reads_again; /* an event that is given out once more may have to come from the disk: others overtake it */
     uint64_t busy_ns_longest, busy_ns_total; /* of the disk */
     uint32_t call_count, message_count;
 } judge;

@@ -494,6 +494,7 @@ static void open_world(world *w, uint64_t seed, bool shows_all)
     w->settings.grace_ns = 2000 * WORLD_MS_NS;
     draw(w);
     sim_store_open(&w->store, sim_chance(&w->rng, 30));
+    w->judge.reads_again = w->store.is_journal;
     report_say(&w->report, "the store is %s", w->store.is_journal ? "the journal" : "in memory");
     for (uint32_t i = 0; i < w->group_count; i++)
         draw_group(w, i);

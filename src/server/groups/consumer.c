@@ -16,6 +16,8 @@
 
 #include <assert.h>
 
+#define MS_NS UINT64_C(1000000)
+
 static sl_host *host_of(const consumer *c)
 {
     return c->request->host;
@@ -110,6 +112,12 @@ static bool say(consumer *c, const sl_persistent_response *response)
     return true;
 }
 
+/* A part of a millisecond counts as a whole one, so that a lease that was just given shows what the settings say. */
+static int32_t left_ms(uint64_t lease_ns)
+{
+    return (int32_t)sl_min_u64(lease_ns / MS_NS + (lease_ns % MS_NS != 0), INT32_MAX);
+}
+
 static bool on_event(void *ctx, sl_str body, const sl_effect *deliver)
 {
     consumer *const c = ctx;
@@ -117,7 +125,7 @@ static bool on_event(void *ctx, sl_str body, const sl_effect *deliver)
     const sl_persistent_delivery delivery = {
         .retry_count = (int32_t)sl_min_u64(deliver->deliver.counters.attempts, INT32_MAX),
         .lease_token = extensions ? deliver->deliver.token : 0,
-        .lease_ms = extensions ? (int32_t)sl_min_u64(deliver->deliver.lease_ns / 1000000, INT32_MAX) : 0,
+        .lease_ms = extensions ? left_ms(deliver->deliver.lease_ns) : 0,
     };
     const size_t bytes = sl_persistent_delivery_size(body, &delivery);
     uint8_t *message;

@@ -322,8 +322,18 @@ static bool say_stop_requested(sl_seat *seat, const sl_effect *effect)
                                          reason);
 }
 
+/* A consumer counts from when it gets the event: what the disk or its own slowness took of the lease is gone. */
+static sl_effect as_of_now(const sl_seat *seat, const desk_answer *answer)
+{
+    const uint64_t gone_ns = desk_now_ns(seat->desk) - answer->entry->leased_ns;
+    sl_effect told = answer->effect;
+
+    told.deliver.lease_ns -= sl_min_u64(told.deliver.lease_ns, gone_ns);
+    return told;
+}
+
 /* Most consumers of a group want their ids in the same form. For one that does not the event is made anew. */
-static bool say_event_in_other_form(sl_seat *seat, const desk_answer *answer)
+static bool say_event_in_other_form(sl_seat *seat, const desk_answer *answer, const sl_effect *told)
 {
     const sl_alloc *const alloc = seat->desk->host->alloc;
     sl_wire_read_event event;
@@ -341,16 +351,18 @@ static bool say_event_in_other_form(sl_seat *seat, const desk_answer *answer)
         return true;
     }
     sl_persistent_body_encode(&event, body, bytes);
-    said = seat->handler->event(seat->ctx, (sl_str){ (const char *)body, bytes }, &answer->effect);
+    said = seat->handler->event(seat->ctx, (sl_str){ (const char *)body, bytes }, told);
     desk_give(alloc, body, bytes);
     return said;
 }
 
 static bool say_event(sl_seat *seat, const desk_answer *answer)
 {
+    const sl_effect told = as_of_now(seat, answer);
+
     if (answer->entry->id_form != seat->id_form)
-        return say_event_in_other_form(seat, answer);
-    return seat->handler->event(seat->ctx, desk_entry_body(answer->entry), &answer->effect);
+        return say_event_in_other_form(seat, answer, &told);
+    return seat->handler->event(seat->ctx, desk_entry_body(answer->entry), &told);
 }
 
 static bool say_settled(sl_seat *seat, const desk_answer *answer)

@@ -3,17 +3,6 @@
  * Every call of the core lets happen what is due, so cards of others may be gone afterwards. */
 #include "server/groups/desk_private.h"
 
-static sl_err may_act(const sl_desk *desk)
-{
-    switch (desk->state) {
-    case DESK_LOADING:
-    case DESK_OPENING: return SL_ERR_AGAIN;
-    case DESK_OPEN: return SL_OK;
-    case DESK_FAILED: break;
-    }
-    return SL_ERR_STORE_FAILED;
-}
-
 /* Those that the core has made active again. */
 static void note_resumed(sl_desk *desk)
 {
@@ -31,7 +20,7 @@ static void note_resumed(sl_desk *desk)
 
 sl_err sl_desk_stop_tag(sl_desk *desk, uint64_t tag, const sl_stop *stop, sl_str reason, sl_desk_mark *mark)
 {
-    sl_err err = may_act(desk);
+    sl_err err = desk_may_act(desk);
 
     if (err != SL_OK)
         return err;
@@ -47,7 +36,7 @@ sl_err sl_desk_stop_tag(sl_desk *desk, uint64_t tag, const sl_stop *stop, sl_str
 
 sl_err sl_desk_resume_tag(sl_desk *desk, uint64_t tag, sl_desk_mark *mark)
 {
-    sl_err err = may_act(desk);
+    sl_err err = desk_may_act(desk);
 
     if (err != SL_OK)
         return err;
@@ -63,7 +52,7 @@ sl_err sl_desk_resume_tag(sl_desk *desk, uint64_t tag, sl_desk_mark *mark)
 
 sl_err sl_desk_stop_one(sl_desk *desk, uint64_t consumer, const sl_stop *stop, sl_str reason)
 {
-    sl_err err = may_act(desk);
+    sl_err err = desk_may_act(desk);
 
     if (err != SL_OK)
         return err;
@@ -77,7 +66,7 @@ sl_err sl_desk_stop_one(sl_desk *desk, uint64_t consumer, const sl_stop *stop, s
 
 sl_err sl_desk_resume_one(sl_desk *desk, uint64_t consumer)
 {
-    sl_err err = may_act(desk);
+    sl_err err = desk_may_act(desk);
 
     if (err != SL_OK)
         return err;

@@ -452,3 +452,25 @@ TEST(a_stream_that_is_tombstoned_meanwhile_is_told_by_its_last_event)
     EXPECT_HEARD_FROM(call, 1, "orders:0 orders:9223372036854775807");
     groups_done(&g);
 }
+
+/* What the disk took of it is gone when the consumer hears of it. */
+TEST(the_lease_that_is_told_is_what_is_left_of_it)
+{
+    sl_store *const store = groups_held_store();
+    groups g;
+    server_call *call;
+
+    groups_start_on(&g, store);
+    reads_append(&g.rig, "orders", 1);
+    groups_plain(&g);
+    groups_held_store_hold_all(store, true);
+    call = groups_call(&g, (groups_consumer){ .extensions = true });
+    for (int i = 0; i < 10; i++)
+        (void)server_rig_turn(&g.rig);
+    sl_clock_manual_advance(&g.rig.time, 4 * GROUPS_SECOND_NS);
+    groups_held_store_hold_all(store, false);
+    server_rig_run(&g.rig);
+    EXPECT_HEARD(call, "confirmed:orders::g orders:0");
+    EXPECT_EQ(groups_message(call, 1).event.lease_ms, 26000);
+    groups_done(&g);
+}
