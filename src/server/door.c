@@ -218,6 +218,8 @@ void sl_door_wait(sl_door *door, sl_door_waiter *waiter)
     bool is_first;
 
     assert(door->inside_count > 0); /* or nobody would ever call it */
+    if (door->patient_count > 0)
+        sl_store_hurry(door->host->store); /* what others wait behind has waited long enough */
     sl_list_remove(&waiter->node);
     is_first = waiter == door->tried && (!door->tried_entered || sl_list_empty(&door->waiters));
     door->waits_again = door->waits_again || is_first;

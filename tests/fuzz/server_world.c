@@ -502,6 +502,10 @@ void world_calm(world *w)
 {
     be_calm(w);
     world_rest(w);
+    if (sl_door_inside(w->host->door) > 0) { /* what can wait for company gets none */
+        world_advance(w, SL_HOST_PATIENCE_NS);
+        world_rest(w);
+    }
     if (is_lingering(w)) {
         world_advance(w, sl_wire_limits_default.linger_timeout_ns);
         world_rest(w);
