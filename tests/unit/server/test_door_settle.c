@@ -2,6 +2,7 @@
 #include "rig.h"
 
 #include "server/door.h"
+#include "store/backend.h"
 
 typedef struct outcome {
     unsigned done_count;
@@ -99,6 +100,44 @@ TEST(what_can_wait_goes_along_with_an_append_and_the_next_one_waits_anew)
     rig.time.mono_ns++;
     turn_some(&rig);
     EXPECT_EQ(o.done_count, 2);
+    server_rig_done(&rig);
+}
+
+static sl_err have_no_room(sl_store *store, const sl_batch *batch, sl_done_fn *done, void *ctx)
+{
+    (void)store, (void)batch, (void)done, (void)ctx;
+    return SL_ERR_FULL;
+}
+
+static void note_turn(void *ctx)
+{
+    *(bool *)ctx = true;
+}
+
+TEST(who_has_to_wait_at_the_door_does_not_wait_for_the_patience_of_others)
+{
+    server_rig rig;
+    outcome o = { 0 }, kept_out = { 0 };
+    bool is_called = false;
+    sl_door_waiter waiter;
+    sl_store_ops ops;
+    const sl_store_ops *its_own;
+
+    start_patient(&rig, &o);
+    settle_patient(&rig, &o);
+    turn_some(&rig);
+    ops = *(its_own = rig.store->ops);
+    ops.submit = have_no_room;
+    rig.store->ops = &ops;
+    EXPECT_ERR(
+        sl_door_submit(rig.host->door, &(sl_batch){ .ops = &append, .op_count = 1 }, on_done, &kept_out),
+        SL_ERR_FULL);
+    rig.store->ops = its_own;
+    sl_door_waiter_init(&waiter, note_turn, &is_called);
+    sl_door_wait(rig.host->door, &waiter);
+    turn_some(&rig);
+    EXPECT_EQ(o.done_count, 1);
+    EXPECT(is_called);
     server_rig_done(&rig);
 }
 
