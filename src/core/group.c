@@ -202,18 +202,18 @@ void sl_group_exit(sl_group *group)
     sl_message *message;
     sl_consumer *consumer;
 
-    if (!group->held && group->owes_parks)
+    if (group->hold == SL_HOLD_NOTHING && group->owes_parks)
         sl_messages_park_owed(group);
-    while (!group->held && sl_strategy_next(group, &message, &consumer))
+    while (group->hold != SL_HOLD_ALL && sl_strategy_next(group, &message, &consumer))
         sl_message_deliver(group, message, consumer);
     for (int lane = 0; lane < SL_LANE_COUNT_; lane++)
         sl_line_checkpoint(group, (sl_lane)lane);
     group->busy = false;
 }
 
-void sl_group_hold(sl_group *group, bool held)
+void sl_group_hold(sl_group *group, sl_hold hold)
 {
-    group->held = held;
+    group->hold = hold;
 }
 
 uint64_t sl_group_tick(sl_group *group, uint64_t now_ns)

@@ -231,11 +231,16 @@ sl_err sl_group_extend(sl_group *group, uint64_t consumer, const sl_claim *claim
 
 /* --- the rest --- */
 
-/* While it is held, nothing is given out, and no message is parked unless a nack asks for it: what has used up its tries comes back
- * like any other. Everything else goes on as always. Afterwards the next call, if only a tick, parks what has to be, and gives out what
- * there is. Not part of what is recorded (a message that was to be parked when the process ended has one more try): for a
- * caller that cannot carry out deliveries, or has no room for what is parked, at the moment. */
-void sl_group_hold(sl_group *group, bool held);
+typedef enum sl_hold {
+    SL_HOLD_NOTHING,
+    SL_HOLD_PARKS, /* no message is parked unless a nack asks for it: what has used up its tries comes back like any other */
+    SL_HOLD_ALL, /* besides, nothing is given out */
+} sl_hold;
+
+/* Everything else goes on as always. Afterwards the next call, if only a tick, parks what has to be and was not given out once more
+ * meanwhile, and gives out what there is. Not part of what is recorded (a message that was to be parked when the process ended has
+ * one more try): for a caller that cannot carry out deliveries, or has no room for what is parked, at the moment. */
+void sl_group_hold(sl_group *group, sl_hold hold);
 
 /* New rules for what happens from now on; leases and counters stay, consumers stay.
  * SL_OK or SL_ERR_INVALID (the settings, or a pinned strategy in a group that is not keyed). */

@@ -154,7 +154,7 @@ struct sl_group {
     uint64_t epoch_reserved; /* the records tell of it, no later life will use it; >= epoch */
     uint64_t token_next, consumer_next;
     bool open, busy; /* busy: inside a call, to catch a sink that calls back */
-    bool held;       /* nothing is given out */
+    sl_hold hold;
     bool owes_parks; /* messages came back meanwhile that have to be parked */
 
     sl_line lines[SL_LANE_COUNT_];

@@ -214,6 +214,7 @@ void sl_message_deliver(sl_group *group, sl_message *message, sl_consumer *consu
     sl_consumer *const before = sl_consumer_find(group, message->lease.holder);
 
     assert(consumer->state == SL_CONSUMER_ACTIVE);
+    message->owes_park = false; /* one more try, since there is no room to park it */
     sl_message_remove(group, message);
     if (message->counters.deliveries == 0)
         sl_strategy_first_delivery(group, message);
@@ -398,11 +399,11 @@ static void give_back(sl_group *group, sl_message *message, sl_back_cause cause,
         return;
     }
     if (charged && is_spent(group, message)) {
-        if (!group->held) {
+        if (group->hold == SL_HOLD_NOTHING) {
             park_spent(group, message);
             return;
         }
-        message->owes_park = group->owes_parks = true; /* nobody gets it before that */
+        message->owes_park = group->owes_parks = true;
     }
     if (charged)
         charge(group, message, nack);

@@ -21,7 +21,7 @@ typedef struct sl_store_ops { /* each as its namesake in store.h */
     sl_err (*load)(sl_store *store, const sl_loader *loader);
     sl_err (*scavenge)(sl_store *store, const sl_scavenge *how, sl_scavenged_fn *done,
                        void *ctx);    /* NULL: NOT_FOUND */
-    bool (*is_full)(sl_store *store); /* NULL: never */
+    sl_room (*room)(sl_store *store); /* NULL: always enough */
     const char *(*problem)(const sl_store *store);
     void (*close)(sl_store *store);
 } sl_store_ops;

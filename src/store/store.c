@@ -252,9 +252,9 @@ void sl_store_hurry(sl_store *store)
     store->ops->hurry(store);
 }
 
-bool sl_store_is_full(sl_store *store)
+sl_room sl_store_room(sl_store *store)
 {
-    return store->ops->is_full != NULL && store->ops->is_full(store);
+    return store->ops->room == NULL ? SL_ROOM_ENOUGH : store->ops->room(store);
 }
 
 const char *sl_store_problem(const sl_store *store)

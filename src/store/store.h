@@ -351,9 +351,14 @@ sl_err sl_store_scavenge(sl_store *store, const sl_scavenge *how, sl_scavenged_f
 
 /* --- the rest --- */
 
-/* Appends are refused, or are about to be: what is left is for settling. Asking makes it look for room once more, so ask
- * seldom while it says so. */
-bool sl_store_is_full(sl_store *store);
+typedef enum sl_room {
+    SL_ROOM_ENOUGH,
+    SL_ROOM_SETTLING, /* appends are refused, or are about to be: what is left is for groups */
+    SL_ROOM_LAST, /* half of that is used: what is left is for settling what was given out, and for nothing else */
+} sl_room;
+
+/* Asking makes it look for room once more, so ask seldom while it says so; and from then on sl_store_problem() tells it too. */
+sl_room sl_store_room(sl_store *store);
 
 /* A sentence on what is wrong with the store: which file, which offset, what to do. "" when nothing is. */
 const char *sl_store_problem(const sl_store *store);

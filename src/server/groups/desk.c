@@ -150,7 +150,7 @@ void desk_enter(sl_desk *desk)
     assert(!desk->in_core);
     desk->in_core = true;
     desk_full_look(desk);
-    sl_group_hold(desk->group, desk_is_stuck(desk));
+    sl_group_hold(desk->group, desk_hold(desk));
 }
 
 static void leave_core(sl_desk *desk)
@@ -267,7 +267,7 @@ static void stand_still(sl_desk *desk, sl_err why)
     desk->problem = why;
     sl_alarm_stop(desk->host, &desk->tick);
     sl_alarm_stop(desk->host, &desk->retry);
-    sl_alarm_stop(desk->host, &desk->room);
+    sl_alarm_stop(desk->host, &desk->room_look);
     sl_host_at_turn_end(desk->host, &desk->turn_end);
 }
 
@@ -323,7 +323,7 @@ static void init(sl_desk *desk, sl_host *host, uint64_t number)
     sl_list_init(&desk->marks);
     sl_turn_end_init(&desk->turn_end, on_turn_end, desk);
     desk->tick = (sl_alarm){ .fn = on_tick, .ctx = desk };
-    desk->retry = desk->room = (sl_alarm){ .fn = on_tick, .ctx = desk };
+    desk->retry = desk->room_look = (sl_alarm){ .fn = on_tick, .ctx = desk };
     desk_hand_in_init(desk);
 }
 
@@ -382,7 +382,7 @@ void sl_desk_free(sl_desk *desk)
     sl_list_remove(&desk->turn_end.node);
     sl_alarm_stop(desk->host, &desk->tick);
     sl_alarm_stop(desk->host, &desk->retry);
-    sl_alarm_stop(desk->host, &desk->room);
+    sl_alarm_stop(desk->host, &desk->room_look);
     desk_readers_done(desk);
     if (desk->filter != NULL)
         sl_filter_free(desk->filter);

@@ -1,9 +1,9 @@
 /* server/groups/desk_full.c — a disk without room: what a group does until there is some again.
  *
- *      the store says that it is full    nothing is given out, so that what is left serves to settle what was. What may have to be parked
- *                                        needs an event, and events are refused: such a nack waits here, in the words of its
- *                                        consumer, and nobody is told that it counts. What would be parked without
- *                                        being asked for, because its lease ran out too often, waits in the core
+ *      the store refuses events          what may have to be parked needs one: such a nack waits here, in the words of its consumer, and
+ *                                        nobody is told that it counts. What would be parked without being asked for,
+ *                                        because its lease ran out too often, gets another try. All else goes on
+ *      its reserve is half used          besides nothing is given out, so that what is left serves to settle what was
  *                                        (sl_group_hold)
  *      not even records are taken        the same, and besides consumers are not listened to
  *
@@ -31,11 +31,11 @@ typedef struct desk_later desk_later;
 
 void desk_full_look(sl_desk *desk)
 {
-    if (desk->is_full && desk->room.is_set)
+    if (desk_is_full(desk) && desk->room_look.is_set)
         return; /* asked within the last second */
-    desk->is_full = sl_store_is_full(desk->host->store);
-    if (desk->is_full)
-        sl_alarm_set(desk->host, &desk->room, sl_clock_mono_ns(desk->host->clock) + DESK_SECOND_NS);
+    desk->room = sl_store_room(desk->host->store);
+    if (desk_is_full(desk))
+        sl_alarm_set(desk->host, &desk->room_look, sl_clock_mono_ns(desk->host->clock) + DESK_SECOND_NS);
 }
 
 static desk_later *take_first(sl_desk *desk, sl_list *list)
@@ -60,7 +60,7 @@ bool desk_nack_later(sl_seat *seat, const sl_claim *claims, uint32_t count, cons
     const size_t bytes = sizeof(desk_later) + count * sizeof *claims + reason_bytes;
     desk_later *later;
 
-    if (!desk->is_full || nack->action == SL_NACK_SKIP || count == 0 ||
+    if (!desk_is_full(desk) || nack->action == SL_NACK_SKIP || count == 0 ||
         desk->later_bytes + bytes > LATER_BYTES_MAX)
         return false;
     later = sl_alloc_take(desk->host->alloc, bytes);
@@ -94,7 +94,7 @@ static void say_now(sl_seat *seat)
 
 void desk_nacks_go_on(sl_desk *desk)
 {
-    if (desk->later_bytes == 0 || desk_is_stuck(desk))
+    if (desk->later_bytes == 0 || desk_is_full(desk) || desk_is_stuck(desk))
         return;
     SL_LIST_EACH (node, &desk->seats)
         say_now(SL_CONTAINER_OF(node, sl_seat, node));

@@ -218,7 +218,7 @@ struct sl_desk {
     bool append_inside;   /* a packet with appends: nothing else is submitted until it is done */
     desk_packet *refused; /* it had no space on disk, and is tried again */
     uint64_t stuck_at;    /* the first record that had no space; 0: none, or it is written meanwhile */
-    bool is_full;         /* the store was asked */
+    sl_room room;         /* of the store, when it was asked last */
     size_t later_bytes;   /* of nacks that wait for room */
     bool at_door;
     sl_door_waiter door_waiter;
@@ -226,7 +226,7 @@ struct sl_desk {
     bool stopped_unfilled;
 
     sl_turn_end turn_end;
-    sl_alarm tick, retry, room;
+    sl_alarm tick, retry, room_look;
     sl_list waiters;
 
     sl_list seats, ready_seats;
@@ -307,7 +307,20 @@ void desk_record_done(sl_desk *desk, desk_record *record, sl_err err);
 /* What would be given out could not leave, or would use up what is left for settling. */
 static inline bool desk_is_stuck(const sl_desk *desk)
 {
-    return desk->is_full || desk->stuck_at > 0 || desk->refused != NULL;
+    return desk->room == SL_ROOM_LAST || desk->stuck_at > 0 || desk->refused != NULL;
+}
+
+/* Events are refused, so nothing can be parked; giving out and settling go on. */
+static inline bool desk_is_full(const sl_desk *desk)
+{
+    return desk->room != SL_ROOM_ENOUGH;
+}
+
+static inline sl_hold desk_hold(const sl_desk *desk)
+{
+    if (desk_is_stuck(desk))
+        return SL_HOLD_ALL;
+    return desk_is_full(desk) ? SL_HOLD_PARKS : SL_HOLD_NOTHING;
 }
 void desk_full_look(sl_desk *desk);
 /* True: it will be said when there is room. */

@@ -222,10 +222,10 @@ static void give_back_unsent(sl_seat *seat, uint64_t consumer)
     uint32_t count;
 
     desk->ending = consumer;
-    sl_group_hold(desk->group, true);
+    sl_group_hold(desk->group, SL_HOLD_ALL);
     while ((count = take_unsent(seat, claims)) > 0)
         (void)sl_group_release(desk->group, consumer, claims, count, desk_now_ns(desk));
-    sl_group_hold(desk->group, desk_is_stuck(desk));
+    sl_group_hold(desk->group, desk_hold(desk));
     desk->ending = 0;
 }
 

@@ -265,19 +265,27 @@ static bool is_answer(sl_err err)
     return sl_writer_answers(err) || err == SL_ERR_NO_SPACE;
 }
 
-/* What sl_store_problem() says about room, and that it says nothing any more. */
+static void complain_full(journal_store *store)
+{
+    sl_text_init(&store->problem, store->problem_text, sizeof store->problem_text);
+    sl_text_add(&store->problem,
+                "There is no next segment, so appends are refused, and what is left of this one is "
+                "for delivering and settling: ");
+    sl_text_add(&store->problem, sl_log_spare_err(store->log) == SL_ERR_NO_SPACE
+                                     ? "the disk is full"
+                                     : sl_err_text(sl_log_spare_err(store->log)));
+    sl_text_add(&store->problem, ". It goes on by itself when one can be made");
+    store->is_full = true;
+}
+
+/* What sl_store_problem() says about room, and that it says nothing any more. A small append may fit where the next large one does not:
+ * that is no sign of room. */
 static void note_room(journal_store *store, const sl_batch *batch, sl_err err)
 {
     if (err == SL_ERR_NO_SPACE && !store->is_full) {
-        sl_text_init(&store->problem, store->problem_text, sizeof store->problem_text);
-        sl_text_add(&store->problem,
-                    "There is no next segment, so appends are refused and only settling goes on: ");
-        sl_text_add(&store->problem, sl_log_spare_err(store->log) == SL_ERR_NO_SPACE
-                                         ? "the disk is full"
-                                         : sl_err_text(sl_log_spare_err(store->log)));
-        sl_text_add(&store->problem, ". It goes on by itself when one can be made");
-        store->is_full = true;
-    } else if (err == SL_OK && store->is_full && !is_urgent(batch)) {
+        complain_full(store);
+    } else if (err == SL_OK && store->is_full && !is_urgent(batch) &&
+               sl_log_room(store->log) == SL_ROOM_ENOUGH) {
         sl_text_init(&store->problem, store->problem_text, sizeof store->problem_text);
         store->is_full = false;
     }
@@ -420,9 +428,14 @@ static void journal_close(sl_store *base)
     store_free(store);
 }
 
-static bool journal_is_full(sl_store *base)
+static sl_room journal_room(sl_store *base)
 {
-    return sl_log_is_full(journal_of(base)->log);
+    journal_store *const store = journal_of(base);
+    const sl_room room = sl_log_room(store->log);
+
+    if (room != SL_ROOM_ENOUGH && !store->is_full)
+        complain_full(store);
+    return room;
 }
 
 static const sl_store_ops journal_ops = {
@@ -438,7 +451,7 @@ static const sl_store_ops journal_ops = {
     .end = journal_durable_end,
     .load = journal_states_load,
     .scavenge = journal_scavenge,
-    .is_full = journal_is_full,
+    .room = journal_room,
     .problem = journal_problem,
     .close = journal_close,
 };

@@ -77,16 +77,15 @@ static bool is_reserved(sl_log *log, size_t frame_bytes)
     return left < frame_bytes + (last->size_bytes >> RESERVE_SHIFT) && !sl_log_spare_ready(log);
 }
 
-bool sl_log_is_full(sl_log *log)
+sl_room sl_log_room(sl_log *log)
 {
     const segment *const last = last_segment(log);
-    const uint64_t left = last->size_bytes - last->used_bytes;
+    const uint64_t left = last->size_bytes - last->used_bytes, reserve = last->size_bytes >> RESERVE_SHIFT;
 
-    if (left >= (last->size_bytes >> RESERVE_SHIFT) + (last->size_bytes >> NEARLY_SHIFT) ||
-        !sl_log_spare_failed(log))
-        return false;
+    if (left >= reserve + (last->size_bytes >> NEARLY_SHIFT) || !sl_log_spare_failed(log))
+        return SL_ROOM_ENOUGH;
     sl_log_spare_ask(log);
-    return true;
+    return left < reserve / 2 ? SL_ROOM_LAST : SL_ROOM_SETTLING;
 }
 
 /* What is in the old segment becomes durable before anything stands in the new one: then only the last segment of a

@@ -19,6 +19,7 @@
 #include "store/journal/disk.h"
 #include "store/journal/format.h"
 #include "store/journal/scan.h"
+#include "store/store.h"
 
 typedef struct sl_log sl_log;
 
@@ -87,8 +88,8 @@ sl_log_synced(const sl_log *log); /* everything below survives a power cut, what
 /* Why there is no next segment: SL_OK when there is one, or nobody has needed it yet. */
 sl_err sl_log_spare_err(sl_log *log);
 
-/* There is no next segment, and this one is at its reserve or nearly so. Asks for one again, and does not wait for it. */
-bool sl_log_is_full(sl_log *log);
+/* Not ENOUGH: there is no next segment, and this one is at its reserve or nearly so. Asks for one again, and does not wait for it. */
+sl_room sl_log_room(sl_log *log);
 
 /* Bytes that gather in memory and are not written: the caller's back-pressure. */
 size_t sl_log_gathered(const sl_log *log);

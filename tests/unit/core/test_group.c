@@ -278,7 +278,7 @@ TEST(a_held_group_gives_nothing_out_and_goes_on_with_the_next_call)
 
     rig_offer(r, 3);
     EXPECT_SAID(r, "c1<-0, c1<-1");
-    sl_group_hold(r->group, true);
+    sl_group_hold(r->group, SL_HOLD_ALL);
     EXPECT_OK(rig_ack(r, c1, 0));
     EXPECT_SAID(r, "0 acked, c1 settled 0");
     rig_join(r, 2);
@@ -287,7 +287,7 @@ TEST(a_held_group_gives_nothing_out_and_goes_on_with_the_next_call)
     rig_tick(r, 60 * SECOND);
     EXPECT_SAID(r, "");
     sl_group_check(r->group);
-    sl_group_hold(r->group, false);
+    sl_group_hold(r->group, SL_HOLD_NOTHING);
     rig_tick(r, 0);
     EXPECT_STR(rig_said_only(r, SL_EFFECT_BACK), "");
     sl_group_check(r->group);
@@ -307,7 +307,7 @@ TEST(a_held_group_parks_what_has_no_try_left_when_it_goes_on)
 
     rig_offer(r, 4);
     rig_said(r);
-    sl_group_hold(r->group, true);
+    sl_group_hold(r->group, SL_HOLD_ALL);
     rig_tick(r, 60 * SECOND);
     EXPECT_SAID(r, "0 back expired!, 2 back expired!, 1 back expired!");
     EXPECT_OK(rig_ack(r, c1, 1)); /* late, but nobody else has it */
@@ -315,7 +315,7 @@ TEST(a_held_group_parks_what_has_no_try_left_when_it_goes_on)
     EXPECT_OK(rig_nack(r, c1, 2, SL_NACK_RETRY));
     EXPECT_SAID(r, "2 back nacked, c1 settled 2");
     sl_group_check(r->group);
-    sl_group_hold(r->group, false);
+    sl_group_hold(r->group, SL_HOLD_NOTHING);
     rig_tick(r, 0);
     EXPECT_SAID(r, "0 parked retries, 2 parked retries, c1<-3");
     sl_group_check(r->group);
@@ -330,12 +330,12 @@ TEST(what_a_held_group_owes_depends_on_the_settings_when_it_goes_on)
     sl_settings settings = *sl_group_settings(r->group);
 
     rig_offer(r, 1);
-    sl_group_hold(r->group, true);
+    sl_group_hold(r->group, SL_HOLD_ALL);
     EXPECT_OK(sl_group_leave(r->group, c1, r->now_ns));
     settings.retries_max = 2;
     EXPECT_OK(sl_group_update(r->group, &settings, r->now_ns));
     rig_said(r);
-    sl_group_hold(r->group, false);
+    sl_group_hold(r->group, SL_HOLD_NOTHING);
     rig_tick(r, 60 * SECOND);
     EXPECT_SAID(r, "");
     rig_join(r, 1);

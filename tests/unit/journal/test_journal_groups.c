@@ -333,11 +333,12 @@ TEST(records_that_find_no_room_are_refused_at_once_and_taken_later)
     answer refused = { 0 };
     sl_err err = SL_OK;
 
-    EXPECT(!sl_store_is_full(w.store));
+    EXPECT_EQ(sl_store_room(w.store), SL_ROOM_ENOUGH);
     sl_faulty_set_full(w.disk, true);
     while (lab_append(&w, "s", 500) == SL_OK) {
     }
-    EXPECT(sl_store_is_full(w.store));
+    EXPECT_EQ(sl_store_room(w.store), SL_ROOM_SETTLING);
+    EXPECT(strstr(sl_store_problem(w.store), "the disk is full") != NULL);
     while (err == SL_OK) {
         answer a = { 0 };
 
@@ -347,11 +348,12 @@ TEST(records_that_find_no_room_are_refused_at_once_and_taken_later)
         EXPECT_OK(a.err);
     }
     EXPECT_ERR(err, SL_ERR_NO_SPACE);
+    EXPECT_EQ(sl_store_room(w.store), SL_ROOM_LAST);
     EXPECT_ERR(sl_store_submit(w.store, &batch, lab_note_answer, &refused), SL_ERR_NO_SPACE);
     sl_faulty_set_full(w.disk, false);
     EXPECT_OK(lab_commit(&w, &record));
     EXPECT(!refused.is_there);
-    EXPECT(!sl_store_is_full(w.store));
+    EXPECT_EQ(sl_store_room(w.store), SL_ROOM_ENOUGH);
     lab_reopen(&w);
     EXPECT_STR(load(&w).definition, "g");
     lab_close(&w);

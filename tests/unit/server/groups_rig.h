@@ -110,6 +110,7 @@ void groups_held_store_refuse(sl_store *store, bool refuse); /* appends get NO_S
 void groups_held_store_fill(sl_store *store, bool full);     /* the same, and it says so when asked */
 void groups_held_store_fill_after(sl_store *store,
                                   unsigned questions);     /* it has room until it was asked so often */
+void groups_held_store_reserve(sl_store *store);           /* the same, but its reserve is hardly used yet */
 void groups_held_store_block(sl_store *store, bool block); /* records are not taken either */
 /* Every read has to wait for the disk once; or for ever; or finds this revision of no stream any more. */
 void groups_held_store_slow(sl_store *store, bool slow);

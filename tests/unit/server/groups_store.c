@@ -18,7 +18,8 @@ sl_store *groups_memory_store(void)
 typedef struct held_store {
     sl_store base;
     sl_store *inner;
-    bool holds, holds_all, refuses, is_full, blocks;
+    bool holds, holds_all, refuses, blocks;
+    sl_room room;
     unsigned questions_left; /* until it is full */
     sl_list waiting;
     bool reads_slowly, reads_stick, loses;
@@ -196,13 +197,13 @@ static sl_err held_load(sl_store *base, const sl_loader *loader)
     return sl_store_load(held_of(base)->inner, loader);
 }
 
-static bool held_is_full(sl_store *base)
+static sl_room held_room(sl_store *base)
 {
     held_store *const store = held_of(base);
 
     if (store->questions_left > 0 && --store->questions_left == 0)
         groups_held_store_fill(base, true);
-    return store->is_full;
+    return store->room;
 }
 
 static const char *held_problem(const sl_store *base)
@@ -238,7 +239,7 @@ static const sl_store_ops held_ops = {
     .stream = held_stream,
     .end = held_end,
     .load = held_load,
-    .is_full = held_is_full,
+    .room = held_room,
     .problem = held_problem,
     .close = held_close,
 };
@@ -276,7 +277,14 @@ void groups_held_store_refuse(sl_store *store, bool refuse)
 
 void groups_held_store_fill(sl_store *store, bool full)
 {
-    held_of(store)->is_full = held_of(store)->refuses = full;
+    held_of(store)->refuses = full;
+    held_of(store)->room = full ? SL_ROOM_LAST : SL_ROOM_ENOUGH;
+}
+
+void groups_held_store_reserve(sl_store *store)
+{
+    held_of(store)->refuses = true;
+    held_of(store)->room = SL_ROOM_SETTLING;
 }
 
 void groups_held_store_fill_after(sl_store *store, unsigned questions)

@@ -213,3 +213,48 @@ TEST(an_expression_that_gives_up_on_a_name_does_not_end_the_group)
     EXPECT(server_rig_logged(&g.rig, "too many steps"));
     groups_done(&g);
 }
+
+/* Architecture, section 6: a full disk goes on delivering and settling from a reserve. */
+TEST(a_group_goes_on_giving_out_and_settling_from_the_reserve)
+{
+    sl_store *const store = groups_held_store();
+    groups g;
+    server_call *const call = start(&g, store);
+
+    EXPECT_HEARD_FROM(call, 1, "orders:0 orders:1");
+    groups_held_store_reserve(store);
+    groups_ack(call, 1, 2);
+    EXPECT_HEARD_FROM(call, 3, "orders:2 orders:3 settled:2");
+    groups_nack(call, 3, 1, SL_WIRE_NACK_PARK, "bad"); /* needs an event: waits */
+    groups_ack(call, 4, 1);
+    EXPECT_HEARD_FROM(call, 6, "settled:1");
+    groups_held_store_fill(store, false);
+    server_rig_advance(&g.rig, 2 * GROUPS_SECOND_NS);
+    EXPECT_HEARD_FROM(call, 7, "settled:1");
+    EXPECT_STR(groups_stored(&g, parked), "0:2@orders");
+    groups_done(&g);
+}
+
+/* It cannot be parked, so it is tried once more; when there is room it is parked as ever. */
+TEST(a_lease_that_runs_out_for_the_last_time_is_tried_again_while_the_reserve_lasts)
+{
+    sl_group_definition definition = groups_definition("orders", "g");
+    sl_store *const store = groups_held_store();
+    groups g;
+    server_call *call;
+
+    definition.settings.max_retry_count = 0;
+    groups_start_on(&g, store);
+    reads_append(&g.rig, "orders", 1);
+    groups_create(&g, &definition);
+    call = groups_join(&g, (groups_consumer){ .extensions = true });
+    EXPECT_HEARD(call, "confirmed:orders::g orders:0");
+    groups_held_store_reserve(store);
+    server_rig_advance(&g.rig, 31 * GROUPS_SECOND_NS);
+    EXPECT_HEARD_FROM(call, 2, "orders:0#1");
+    groups_held_store_fill(store, false);
+    server_rig_advance(&g.rig, 31 * GROUPS_SECOND_NS);
+    EXPECT_HEARD_FROM(call, 3, "");
+    EXPECT_STR(groups_stored(&g, parked), "0:0@orders");
+    groups_done(&g);
+}
