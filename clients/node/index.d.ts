@@ -27,7 +27,7 @@ export interface Stopped<E = HeldEvent> {
     outstanding: string[];
     alreadyStopped: boolean;
     askedBy: AskedBy;
-    /** Events that the program was given, had not started, and no longer holds. */
+    /** Events that went back to the group with this stop, whether the program was given them or not. */
     handedBack: E[];
 }
 
@@ -42,8 +42,10 @@ export interface Drained {
 
 export interface StopRequested {
     reason: string;
-    /** 0: none. */
-    deadlineMs: number;
+    /** Not there: none. */
+    deadlineMs?: number;
+    /** What was not begun is to go back, and has been released already; `stopped` names it. */
+    handBackUnstarted: boolean;
 }
 
 export interface Settled {
@@ -82,7 +84,7 @@ export interface Stoppable<E extends HeldEvent = HeldEvent> {
     release(...events: E[]): Promise<boolean>;
     /** Holds for so many milliseconds from now; 0 for as long as the group says. */
     extend(leaseMs: number, ...events: E[]): Promise<boolean>;
-    /** Work has begun. */
+    /** Work has begun. False: one of them is not held any more and must not be begun, or nobody was told. */
     started(...events: E[]): Promise<boolean>;
     /** What the program was given and has not settled. */
     held(): E[];
@@ -119,7 +121,10 @@ export function subscribeToPersistentSubscriptionToAll<C extends SubscribingClie
     duplexOptions?: object,
 ): Subscription<C, "subscribeToPersistentSubscriptionToAll">;
 
-/** The same subscription on a new call, with what the program still holds. Needs a consumerName. */
+/**
+ * The same subscription on a new call, with what the program still holds. A new object: listeners are not taken along.
+ * Needs a consumerName.
+ */
 export function resubscribe<S extends Stoppable>(subscription: S, changes?: ConsumerOptions): S;
 
 /** The client, with subscriptions that can be stopped. */

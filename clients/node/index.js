@@ -15,7 +15,7 @@ const { Session, idsOf } = require("./session.js");
 
 const TO_STREAM = "subscribeToPersistentSubscriptionToStream";
 const TO_ALL = "subscribeToPersistentSubscriptionToAll";
-const OURS = ["stop", "release", "extend", "started", "held", "lease"];
+const OURS = ["ack", "nack", "stop", "release", "extend", "started", "held", "lease"];
 
 const origins = new WeakMap(); /* subscription -> how it was made */
 

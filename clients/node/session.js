@@ -17,12 +17,13 @@
 "use strict";
 
 const wire = require("./wire.js");
-const { Shelf } = require("./shelf.js");
+const { Shelf, newEntry } = require("./shelf.js");
 
 const MESSAGE = Symbol("what the server said, with the extensions");
 const FEATURE = "stop";
 const FEATURES_PATH = "/event_store.client.server_features.ServerFeatures/GetSupportedMethods";
 const ROUND_TRIP_MS_MAX = 5_000;
+const NACK_ACTION = { park: 1, retry: 2, skip: 3, stop: 4 };
 
 function deferred() {
     const it = {};
@@ -39,6 +40,8 @@ function idOf(event) {
 
 const idsOf = (entries) => entries.map(({ id }) => id);
 
+const isUnstarted = ({ started, settle }) => !started && settle === null;
+
 /* Of those that the program was given. */
 const eventsOf = (entries) => entries.map(({ event }) => event).filter(Boolean);
 
@@ -47,19 +50,25 @@ class Session {
     #isManual; /* the program says itself what it has started */
     #shelf = new Shelf();
     #toStart = []; /* ids whose Started is written at the end of this turn */
+    #handed = []; /* the last entries that were pushed: those that nobody has read yet are among them */
+    #back = new Map(); /* id -> entry that goes back to the group; told with the next Stopped */
 
     #supported = false;
     #stub = null; /* grpc-js client on the channel of the call */
     #call = null;
     #subscription = null;
+    #theirs = null; /* { ack, nack } of the client */
     #opened = deferred();
     #hasAsked = false; /* the subscription wants an event */
 
     #drain = null; /* deferred of stop(), until the call is over */
     #drained = null; /* the result, when there is one */
-    #handsBack = false; /* what arrives is not handed out any more */
+    #handsBack = false; /* after an own stop: what arrives is not handed out any more */
+    #returns = false; /* between the request of an operator and its Stopped: what arrives goes back */
     #alone = null; /* counts of a stop without help by the server */
-    #over = null; /* { cause } when the call has ended */
+    #cause = null; /* the error of the call */
+    #over = null; /* { cause, isTold } when the call has ended */
+    #waiting = new Set(); /* to be called when it ends */
 
     constructor(extensions, { starting = "handed" }) {
         if (!["handed", "said"].includes(starting)) throw new TypeError('starting is "handed" or "said"');
@@ -70,6 +79,7 @@ class Session {
     /* The object that the client has just made; nobody has read from it yet. */
     serve(subscription) {
         this.#subscription = subscription;
+        this.#theirs = { ack: subscription.ack.bind(subscription), nack: subscription.nack.bind(subscription) };
         subscription._read = () => {
             this.#hasAsked = true;
             this.#feed();
@@ -109,27 +119,62 @@ class Session {
 
     #connect(call, subscription) {
         this.#call = call;
-        let cause = null;
-        call.on("error", (error) => (cause = error));
-        call.on("end", () => this.end(cause));
+        this.#listenForErrors(call);
+        call.on("end", () => this.end(this.#cause));
         call.on("data", (response) => this.#receive(response, response[MESSAGE]));
-        if (this.#supported && !this.#isManual) this.#send(wire.idsRequest("started", [])); /* we say what we start */
+        if (this.#supported) this.#send(wire.idsRequest("started", [])); /* starts are said, by us or the program */
         this.#startAgain();
         this.#settleAgain();
         this.#opened.resolve();
         return subscription;
     }
 
+    /* The subscription has put its listener on the call just before it asks for the pipe. That one tells the program of
+     * every error. Behind Drained there is none to tell: a server that shuts down ends the calls that it has drained. */
+    #listenForErrors(call) {
+        const tell = call.listeners("error").at(-1);
+        if (tell) call.off("error", tell);
+        call.on("error", (error) => {
+            this.#cause = error;
+            if (!this.#drained) tell?.(error);
+        });
+    }
+
     /* The call is over, or has never begun. Who lost his call starts nothing of it any more: the server gives it to
      * others at once. */
     end(cause) {
         if (this.#over) return;
-        this.#over = { cause };
+        this.#over = { cause, isTold: false };
         if (this.#supported) this.#shelf.dropWaiting();
         this.#opened.reject(cause ?? this.#endError());
         this.#drain?.reject(this.#endError());
         this.#alone?.idle.reject(this.#endError());
+        for (const leave of [...this.#waiting]) leave();
+        /* A program that ends with its loop hears the result of its stop before. */
+        if (this.#drained) setImmediate(() => this.#tellEnd());
+        else this.#tellEnd();
+    }
+
+    #tellEnd() {
+        this.#over.isTold = true;
         this.#feed();
+    }
+
+    /* True when they have done it, false when the call ended before: what waits for room in a broken call waits for
+     * ever. */
+    #unlessOver(doing) {
+        return new Promise((resolve, reject) => {
+            const leave = () => {
+                this.#waiting.delete(leave);
+                resolve(false);
+            };
+            this.#waiting.add(leave);
+            const done = (settle) => (value) => {
+                this.#waiting.delete(leave);
+                settle(value);
+            };
+            doing.then(() => true).then(done(resolve), done(reject));
+        });
     }
 
     #endError() {
@@ -145,7 +190,7 @@ class Session {
         else if (message.kind === "settled") this.#confirm(message);
         else if (message.kind === "stopped") this.#stopped(message);
         else if (message.kind === "drained") this.#finish({ ...message, supported: true });
-        else if (message.kind === "stopRequested") this.#emit("stopRequested", message);
+        else if (message.kind === "stopRequested") this.#asked(message);
         else this.#subscription._transform(response, "buffer", () => {});
     }
 
@@ -154,11 +199,10 @@ class Session {
     }
 
     #arrive(response, message) {
-        if (this.#handsBack) {
-            if (this.#alone) this.#alone.released++;
-            return;
-        }
-        this.#shelf.arrive(message, response, performance.now());
+        if (this.#alone) return void this.#alone.released++;
+        const entry = newEntry(message, response, performance.now());
+        if (this.#handsBack || this.#returns) return this.#turnAway(entry);
+        this.#shelf.arrive(entry);
         this.#feed();
     }
 
@@ -184,8 +228,16 @@ class Session {
         const gone = this.#shelf.drop(({ id, settle }) => settle === null && !outstanding.has(id));
         const late = gone.filter(({ started }) => started); /* never handed back: its lease has run out */
         if (late.length > 0) this.#tellLost(idsOf(late), late);
-        const handedBack = eventsOf(gone.filter(({ started }) => !started));
-        this.#shelf.notice(() => this.#emit("stopped", { ...message, supported: true, handedBack }));
+        const back = [...gone.filter(({ started }) => !started), ...this.#takeBack(outstanding)];
+        const handedBack = back.map((entry) => this.#eventOf(entry)).filter(Boolean);
+        const info = { ...this.#without(message, back), supported: true, handedBack };
+        this.#shelf.notice(() => this.#emit("stopped", info));
+    }
+
+    #without({ inFlight, outstanding, ...message }, back) {
+        const returned = new Set(idsOf(back));
+        const left = outstanding.filter((id) => !returned.has(id));
+        return { ...message, inFlight: inFlight - (outstanding.length - left.length), outstanding: left };
     }
 
     #finish({ kind, ...result }) {
@@ -195,13 +247,67 @@ class Session {
         this.#drain?.resolve(result);
     }
 
+    /* --- what was not begun goes back --- */
+
+    #asked(message) {
+        if (message.handBackUnstarted) this.#handBack();
+        this.#emit("stopRequested", message);
+    }
+
+    /* As an operator wishes. The server cannot do it: a Started may be on its way to it. No Stop is sent with it, which
+     * would be final; an operator can take his back, and then events come again. Behind an own stop that hands back, the
+     * server knows what was started before, and has done it. */
+    #handBack() {
+        if (this.#handsBack || this.#drained) return;
+        this.#returns = true;
+        this.#giveBack([...this.#shelf.taken().filter(isUnstarted), ...this.#shelf.dropWaiting()]);
+    }
+
+    #giveBack(entries) {
+        if (entries.length === 0) return;
+        const settle = { kind: "release", ids: idsOf(entries) };
+        for (const entry of entries) {
+            entry.settle = settle;
+            this.#back.set(entry.id, entry);
+        }
+        this.#writeStarted();
+        this.#send(wire.idsRequest("release", settle.ids));
+    }
+
+    /* Came too late to be handed to the program. On an own Stop the server takes it back by itself. */
+    #turnAway(entry) {
+        if (this.#handsBack) this.#back.set(entry.id, entry);
+        else this.#giveBack([entry]);
+    }
+
+    /* Those that have gone with the stop that is answered. An operator's Stopped may cross an own Stop on its way, and
+     * then still lists what the answer to that will not. */
+    #takeBack(outstanding) {
+        const hasGone = ({ id, settle }) => settle !== null || !outstanding.has(id);
+        const gone = [...this.#back.values()].filter(hasGone);
+        for (const { id } of gone) this.#back.delete(id);
+        this.#returns = false;
+        return gone;
+    }
+
+    /* As the client gives it, also when the program was never handed it. */
+    #eventOf({ event, response }) {
+        let made = event;
+        try {
+            if (!made) this.#subscription._transform(response, "buffer", (_, it) => (made = it));
+        } catch {
+            /* one that cannot be read; whoever gets it will hear of that */
+        }
+        return made;
+    }
+
     /* --- to the program --- */
 
     #feed() {
         if (!this.#hasAsked || this.#subscription.destroyed) return;
         const entry = this.#shelf.take(performance.now(), (late) => this.#tellLost([late.id], []));
         if (entry) this.#hand(entry);
-        else if (this.#over) this.#subscription.end();
+        else if (this.#over?.isTold) this.#subscription.end();
     }
 
     #hand(entry) {
@@ -212,9 +318,16 @@ class Session {
         this.#subscription._transform(response, "buffer", (error, event) => {
             if (error) return this.#subscription.destroy(error);
             entry.event = event;
+            this.#handed = [...this.#unread(), entry];
             return this.#subscription.push(event);
         });
         queueMicrotask(() => this.#shelf.tellNotices());
+    }
+
+    /* A stream of Node may look ahead, and what it has then is the last that it was given. */
+    #unread() {
+        const count = this.#subscription.readableLength;
+        return count > 0 ? this.#handed.slice(-count) : [];
     }
 
     /* Written before anything that the program can say about the event, and together with others of this turn. */
@@ -263,12 +376,29 @@ class Session {
         }
     }
 
+    /* Written to the call, or kept for resubscribe() to write it to the next one. */
+    async ack(...events) {
+        await this.#settle({ kind: "ack", ids: events.map(idOf) }, () => this.#theirs.ack(...events));
+    }
+
+    async nack(action, reason, ...events) {
+        const settle = { kind: "nack", ids: events.map(idOf), action: NACK_ACTION[action] ?? 0, reason };
+        await this.#settle(settle, () => this.#theirs.nack(action, reason, ...events));
+    }
+
+    async #settle(settle, write) {
+        if (!this.#over && (await this.#unlessOver(write()))) return;
+        this.#noteSettle(settle);
+        const { cause } = this.#over;
+        throw new Error(`the call has ended${cause ? `: ${cause.message}` : ""}`, { cause });
+    }
+
     async stop({ handBackUnstarted = false, leave = true } = {}) {
         if (!this.#drained) await this.#opened.promise;
         if (!this.#supported) return this.#stopAlone();
         /* Who has left his loop over the events cannot be handed any more of them. */
         if (!this.#drained) await this.#askToStop(handBackUnstarted || this.#subscription.destroyed);
-        if (leave && !this.#over) await this.#subscription.unsubscribe();
+        if (leave && !this.#over) await this.#unlessOver(this.#subscription.unsubscribe());
         return this.#drained;
     }
 
@@ -277,7 +407,7 @@ class Session {
         this.#drain ??= deferred();
         if (handBackUnstarted) {
             this.#handsBack = true;
-            this.#shelf.dropWaiting();
+            for (const entry of this.#shelf.dropWaiting()) this.#back.set(entry.id, entry);
         }
         this.#writeStarted();
         this.#send(wire.stopRequest(handBackUnstarted));
@@ -306,8 +436,9 @@ class Session {
 
     async started(...events) {
         const entries = events.map((event) => this.#shelf.find(idOf(event)));
-        this.#markStarted(entries.filter((entry) => entry && !entry.started));
-        return this.#supported && !this.#over;
+        this.#markStarted(entries.filter((entry) => entry && isUnstarted(entry)));
+        const isOurs = entries.every((entry) => entry && entry.settle === null);
+        return this.#supported && !this.#over && isOurs;
     }
 
     held() {
@@ -333,7 +464,7 @@ class Session {
         this.#alone ??= { settled: 0, released: 0, idle: deferred() };
         const isFirst = !this.#handsBack;
         this.#handsBack = true;
-        const back = this.#shelf.drop(({ started, settle }) => !started && settle === null);
+        const back = this.#shelf.drop(isUnstarted);
         this.#alone.released += back.length;
         this.#emit("stopped", this.#stoppedAlone(!isFirst, back));
         this.#lookIdle();
@@ -343,7 +474,7 @@ class Session {
 
     #stoppedAlone(alreadyStopped, back) {
         const outstanding = idsOf(this.#shelf.taken());
-        const common = { inFlight: outstanding.length, outstanding, handedBack: eventsOf(back) };
+        const common = { inFlight: outstanding.length, outstanding, handedBack: back.map((entry) => this.#eventOf(entry)).filter(Boolean) };
         return { supported: false, askedBy: "consumer", alreadyStopped, ...common };
     }
 
@@ -371,7 +502,9 @@ class Session {
 
     /* --- a new call in place of one that was lost --- */
 
+    /* What the program was given and never took out of the stream is not begun, and nobody will see it there. */
     unconfirmed() {
+        for (const entry of this.#unread()) entry.settle ??= { kind: "release", ids: [entry.id] };
         return this.#shelf.unconfirmed();
     }
 

@@ -11,13 +11,16 @@
  * It is never larger than the window of the subscription (`bufferSize`), because a server sends no more than that. */
 "use strict";
 
+function newEntry({ id, token, leaseMs }, response, now) {
+    return { id, response, token, leaseMs, since: now, event: null, started: false, settle: null };
+}
+
 class Shelf {
     #held = new Map(); /* id -> entry; the newest, when an event came again */
     #row = []; /* entries that wait, and notices, in the order of their arrival */
 
-    arrive({ id, token, leaseMs }, response, now) {
-        const entry = { id, response, token, leaseMs, since: now, event: null, started: false, settle: null };
-        this.#held.set(id, entry);
+    arrive(entry) {
+        this.#held.set(entry.id, entry);
         this.#row.push(entry);
     }
 
@@ -88,4 +91,4 @@ class Shelf {
     }
 }
 
-module.exports = { Shelf };
+module.exports = { Shelf, newEntry };

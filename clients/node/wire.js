@@ -198,10 +198,11 @@ function drainedOf(bytes) {
 }
 
 function stopRequestedOf(bytes) {
-    const request = { kind: "stopRequested", reason: "", deadlineMs: 0 };
+    const request = { kind: "stopRequested", reason: "", handBackUnstarted: false };
     for (const { number, value, bytes: body } of fields(bytes)) {
-        if (number === 1) request.reason = textOf(body);
-        else if (number === 2) request.deadlineMs = Number(value);
+        if (number === 1 && body) request.reason = textOf(body);
+        else if (number === 2 && value > 0n) request.deadlineMs = Number(value);
+        else if (number === 3) request.handBackUnstarted = value !== 0n;
     }
     return request;
 }

@@ -471,6 +471,33 @@ check("S1.23: work that was begun just before the server died is not handed back
     own.remove();
 });
 
+/* Four that the program has and has begun none of; gives what its stop says. */
+async function stopUnstarted(consumer) {
+    const stopping = consumer.subscription.stop({ handBackUnstarted: true });
+    const { handedBack } = await consumer.first("stopped");
+    assert.deepEqual(handedBack.map(numberOf), upTo(4));
+    assert.deepEqual(await stopping, { supported: true, settled: 0, released: 4, lost: 0 });
+}
+
+check("S1.23: who has begun nothing hands everything back, on a first call and on the next", async () => {
+    const own = await startServer();
+    const session = connect(own);
+    const options = { bufferSize: 4, consumerName: "stays", starting: "said" };
+    const first = join(session, await newWork(session, 4), options);
+    await first.untilCount(4);
+    await stopUnstarted(first);
+
+    const lost = join(session, await newWork(session, 4), options);
+    await lost.untilCount(4);
+    await own.kill();
+    await lost.untilError();
+    await own.start();
+    await stopUnstarted(new Stoppable(resubscribe(lost.subscription)));
+    await session.close();
+    await own.stop();
+    own.remove();
+});
+
 /* --- many --- */
 
 const MANY_COUNT = 2_000;

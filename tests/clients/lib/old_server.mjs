@@ -13,6 +13,8 @@ const READ = {
     method_name: "read",
 };
 
+const SETTLES = ["ack", "nack", "release"];
+
 /* The event with this number, as it is delivered; ours have a token. */
 export function eventOf(n, leaseMs = 0) {
     const id = `00000000-0000-4000-8000-${String(n).padStart(12, "0")}`;
@@ -70,7 +72,7 @@ export class OldServer {
         if (request.content === "options") {
             this.#room = body.buffer_size;
             call.write({ subscription_confirmation: { subscription_id: "old::group" } });
-        } else this.#room += body?.ids?.length ?? 0;
+        } else if (SETTLES.includes(request.content)) this.#room += body.ids.length;
         this.#note(request);
         this.#push(call);
     }
@@ -94,6 +96,11 @@ export class OldServer {
     /* Ends the call as a server does that loses its group. */
     fail() {
         this.call.emit("error", { code: grpc.status.NOT_FOUND, details: "the group is gone" });
+    }
+
+    /* Ends it as one does that shuts down in order. */
+    shutDown() {
+        this.call.emit("error", { code: grpc.status.UNAVAILABLE, details: "The server is shutting down." });
     }
 
     #note(request) {
