@@ -39,7 +39,7 @@ static void let_go(sl_card *card)
         sl_card_watcher *const watcher =
             SL_CONTAINER_OF(sl_list_first(&card->watchers), sl_card_watcher, node);
 
-        watcher->held = card->is_drained && !card->is_dropped ? 0 : card->held;
+        watcher->held = card->is_drained && !card->is_dropped ? card->lost : card->held;
         watcher->is_lost = card->is_lost;
         watcher->was_handed_back = card->was_handed_back;
         sl_card_unwatch(watcher);

@@ -4,6 +4,8 @@
  * the core's number, and what the core says to a consumer without a seat is dropped. */
 #include "server/groups/desk_private.h"
 
+#include "server/groups/operators.h"
+
 #include "base/cleanup.h"
 
 #include <assert.h>
@@ -174,6 +176,9 @@ sl_err sl_desk_join(sl_desk *desk, const sl_seat_setup *setup, sl_seat **ret_sea
     desk->joining = seat;
     desk->readers[SL_LANE_MAIN].id_form = desk->readers[SL_LANE_PARKED].id_form = setup->id_form;
     desk_enter(desk);
+    if (sl_operators_await(desk->host, setup->join.session))
+        sl_group_hold(desk->group,
+                      SL_HOLD_ALL); /* until the turn ends; desk_card_joined() stops it before that */
     err = sl_group_join(desk->group, &setup->join, desk_now_ns(desk), &consumer);
     desk_leave(desk);
     desk->joining = NULL;

@@ -209,6 +209,37 @@ static bool is_of(const sl_stop_wait *wait, const sl_card *card)
            (who->group.bytes == 0 || sl_str_equal(who->group, definition->name)) && is_meant(wait, card);
 }
 
+/* Somebody who is meant is not there, perhaps with work in its hands. A plain client that comes back under its name holds nothing of that
+ * in the core's eyes, and is meant all the same; who comes after one that was drained is the next process, and is not. */
+static bool is_missed(const sl_stop_target *target)
+{
+    const sl_card *const card = target->watcher.card;
+
+    return card != NULL ? card->is_away : sl_max_u64(target->watcher.held, target->held) > 0;
+}
+
+static bool awaits(const sl_stop_wait *wait, sl_uuid session)
+{
+    SL_LIST_EACH (node, &wait->targets) {
+        const sl_stop_target *const target = SL_CONTAINER_OF(node, const sl_stop_target, node);
+
+        if (sl_uuid_equal(target->session, session) && is_missed(target))
+            return true;
+    }
+    return false;
+}
+
+bool sl_operators_await(const sl_host *host, sl_uuid session)
+{
+    SL_LIST_EACH (node, &host->operators->waits) {
+        const sl_stop_wait *const wait = SL_CONTAINER_OF(node, const sl_stop_wait, node);
+
+        if (wait->is_once && awaits(wait, session))
+            return true;
+    }
+    return false;
+}
+
 void sl_operators_joined(sl_card *card, const sl_consumer_info *info)
 {
     sl_operators *const operators = sl_desk_host(card->desk)->operators;
@@ -216,8 +247,10 @@ void sl_operators_joined(sl_card *card, const sl_consumer_info *info)
     SL_LIST_EACH (node, &operators->waits) {
         sl_stop_wait *const wait = SL_CONTAINER_OF(node, sl_stop_wait, node);
 
+        const bool is_awaited = awaits(wait, info->session);
+
         note_back(wait, info);
-        if (info->in_flight == 0 || sl_list_empty(&wait->targets) || !is_of(wait, card))
+        if (!is_awaited || !is_of(wait, card))
             continue;
         add_target(wait, card);
         if (wait->is_once) /* no rule has stopped it */

@@ -152,8 +152,11 @@ typedef enum sl_report_outcome {
 
 void sl_operators_report(sl_host *host, const sl_card *card, sl_report_outcome outcome);
 void sl_operators_touch(sl_host *host); /* something changed for somebody who is watched */
-void sl_operators_joined(sl_card *card,
-                         const sl_consumer_info *info); /* perhaps with leases of an earlier call */
+/* Somebody waits for one of this session that is not there: who joins under its name is stopped, before it is given anything. */
+bool sl_operators_await(const sl_host *host, sl_uuid session);
+void sl_operators_joined(
+    sl_card *card,
+    const sl_consumer_info *info); /* in_flight: only what it came back to, when it is awaited */
 
 /* "drained", "left", "away", "dropped". */
 const char *sl_report_outcome_name(sl_report_outcome outcome);

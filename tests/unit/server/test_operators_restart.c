@@ -4,6 +4,8 @@
 
 #include "server/auth_inside.h"
 
+#include <string.h>
+
 static const sl_wire_label version_41[] = { { SL_STR_INIT("version"), SL_STR_INIT("41") } };
 
 #define NAMED(text)   .consumer_name = SL_STR_INIT(text)
@@ -68,6 +70,51 @@ TEST(after_a_restart_who_comes_back_is_stopped_and_waited_for_in_its_place)
         EXPECT_STR(operators_list(&g, WHO(NAMED("a"))), "a=drained:0+^operator");
         groups_done(&g);
     }
+}
+
+/* A plain client lists nothing when it comes back: it is stopped before it is given anything new, and waited for with what it held. */
+TEST(after_a_restart_a_plain_client_that_comes_back_is_stopped_before_it_gets_more)
+{
+    groups g;
+    server_call *call, *stop;
+    sl_uuid id;
+
+    begin(&g, 3);
+    call = groups_join(&g, (groups_consumer){ .name = "a", .window = 1 });
+    id = groups_id(call, 1);
+    groups_kill(&g);
+    stop = operators_stop(&g, STOP(.who = { NAMED("a") }, .once = true, WAIT_A_MINUTE));
+    EXPECT_STR(operators_heard(stop), "1/0:1");
+    call = groups_join(&g, (groups_consumer){ .name = "a", .window = 1 });
+    EXPECT_HEARD(call, "confirmed:orders::g");
+    EXPECT_STR(operators_list(&g, WHO(NAMED("a"))), "a=away:1 a=drained:0+^operator");
+    groups_send_ids(call, SL_PERSISTENT_REQUEST_ACK, &id, 1);
+    server_rig_run(&g.rig);
+    EXPECT_HEARD(call, "confirmed:orders::g");
+    EXPECT(strstr(operators_heard(stop), "2/2:0! OK") != NULL);
+    groups_done(&g);
+}
+
+TEST(who_comes_after_one_that_was_drained_is_not_stopped)
+{
+    groups g;
+    server_call *a, *b, *stop, *next;
+
+    begin(&g, 3);
+    a = groups_join(&g,
+                    (groups_consumer){ .name = "a", .window = 1, .labels = version_41, .label_count = 1 });
+    b = groups_join(&g,
+                    (groups_consumer){ .name = "b", .window = 1, .labels = version_41, .label_count = 1 });
+    stop = operators_stop(&g, STOP(.who = { LABELLED("41") }, .once = true, WAIT_A_MINUTE));
+    groups_ack(a, 1, 1);
+    server_call_cancel(a);
+    server_rig_run(&g.rig);
+    next = groups_join(&g,
+                       (groups_consumer){ .name = "a", .window = 1, .labels = version_41, .label_count = 1 });
+    EXPECT_HEARD(next, "confirmed:orders::g orders:2");
+    groups_ack(b, 1, 1);
+    EXPECT_STR(operators_heard(stop), "2/0:2 2/0:1 2/1:1 2/1:0 2/2:0! OK");
+    groups_done(&g);
 }
 
 /* The user belongs to the session: nobody finds another user's consumer by accident, and all known users are tried. */
