@@ -64,7 +64,8 @@ struct sl_host {
         spare_requests_max;  /* tests set the second to 0: then a sanitizer sees all */
     sl_wire_budget input;    /* of messages that are not complete yet, all connections together: link.c */
     uint64_t gathered_bytes; /* of appends that are not complete yet, all calls together: streams/gather.h */
-    uint64_t ids_made;       /* UUIDs that were made here: streams/write.h */
+    uint64_t unsent_ids; /* of settled messages, waiting for consumers of all groups: groups/desk_sink.c */
+    uint64_t ids_made;   /* UUIDs that were made here: streams/write.h */
     sl_seldom read_failed, filter_failed;  /* lines of the log: streams/read.c, streams/read_filter.c */
     sl_seldom login_refused, login_failed; /* login.c */
     sl_seldom group_filter_failed;         /* groups/reader.c */

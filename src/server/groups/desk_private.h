@@ -36,7 +36,9 @@ enum {
     DESK_RUN_BYTES = 512 * 1024,     /* and what it may encode */
     DESK_MERGED_IDS_MAX = 1024,      /* of one Settled */
     DESK_UNSENT_IDS_MAX = 16 * 1024, /* of Settled that wait for a client: beyond, it is not listened to */
-    DESK_REASON_BYTES = 4 * 1024,    /* why a message was parked; longer ones are cut */
+    DESK_UNSENT_IDS_FEW = 256,       /* the same while those of all clients together are */
+    DESK_UNSENT_IDS_SUM = 1024 * 1024,
+    DESK_REASON_BYTES = 4 * 1024, /* why a message was parked; longer ones are cut */
     DESK_REASONS_BYTES_MAX =
         1024 * 1024, /* of a group, for links that cannot be made yet; beyond, they say none */
     DESK_NAME_BYTES = SL_STREAM_NAME_BYTES_MAX + 64,

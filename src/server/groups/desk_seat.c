@@ -486,7 +486,8 @@ static bool is_held(const sl_seat *seat)
     const sl_desk *const desk = seat->desk;
 
     return desk->at_door || desk->refused != NULL || desk->stuck_at > 0 ||
-           seat->unsent_ids > DESK_UNSENT_IDS_MAX;
+           seat->unsent_ids >
+               (desk->host->unsent_ids > DESK_UNSENT_IDS_SUM ? DESK_UNSENT_IDS_FEW : DESK_UNSENT_IDS_MAX);
 }
 
 bool sl_seat_is_held(const sl_seat *seat)

@@ -97,6 +97,12 @@ static desk_answer *answer_new(sl_seat *seat, const sl_effect *effect)
     return answer;
 }
 
+static void count_unsent(sl_seat *seat, int64_t ids)
+{
+    seat->unsent_ids = (uint32_t)(seat->unsent_ids + ids);
+    seat->desk->host->unsent_ids = (uint64_t)((int64_t)seat->desk->host->unsent_ids + ids);
+}
+
 void desk_answer_free(desk_answer *answer)
 {
     sl_desk *const desk = answer->seat->desk;
@@ -109,7 +115,7 @@ void desk_answer_free(desk_answer *answer)
         desk_entry_release(desk, answer->entry);
     }
     if (answer->effect.kind == SL_EFFECT_SETTLED)
-        answer->seat->unsent_ids -= answer->id_count + answer->lost_count;
+        count_unsent(answer->seat, -(int64_t)(answer->id_count + answer->lost_count));
     desk_give(desk->host->alloc, answer->ids, answer->id_capacity * sizeof *answer->ids);
     desk_room_give(desk, &desk->answer_room, answer, sizeof *answer);
 }
@@ -193,7 +199,7 @@ static void answer_claim(sl_desk *desk, uint64_t consumer, sl_uuid id, bool lost
         desk_fail(desk, SL_ERR_NOMEM, "ids");
         return;
     }
-    seat->unsent_ids++;
+    count_unsent(seat, 1);
     if (lost)
         answer->ids[answer->id_capacity - ++answer->lost_count] = id;
     else
