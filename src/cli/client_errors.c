@@ -195,6 +195,17 @@ static void add_group(const sl_session_failure *failure, sl_text *text)
     add_quoted(text, stream);
 }
 
+/* Whoever names a stream without a group means all of its groups, and there is none. */
+static void add_missing(const sl_session_failure *failure, sl_text *text)
+{
+    if (trailer(failure, "group-name").bytes > 0) {
+        add_group(failure, text);
+        return;
+    }
+    sl_text_add(text, "group on stream ");
+    add_quoted(text, trailer(failure, "stream-name"));
+}
+
 static bool is_about_group(const sl_session_failure *failure)
 {
     return is_exception(failure, "persistent-subscription-does-not-exist") ||
@@ -206,7 +217,7 @@ static void explain_group(const sl_session_failure *failure, sl_text *text)
 {
     if (is_exception(failure, "persistent-subscription-does-not-exist")) {
         sl_text_add(text, "there is no ");
-        add_group(failure, text);
+        add_missing(failure, text);
         sl_text_add(text, ". 'sluice group list' shows those there are, 'sluice group create' makes one");
     } else if (is_exception(failure, "persistent-subscription-exists")) {
         add_group(failure, text);

@@ -135,7 +135,7 @@ static void print_table(sl_session *session, const sl_wire_consumers *answer)
         const sl_wire_consumer *const c = &answer->consumers[i];
         sl_table_text(&table, c->stream);
         sl_table_text(&table, c->group);
-        sl_table_text(&table, c->name);
+        sl_table_text(&table, c->name.bytes > 0 ? c->name : SL_STR("?"));
         sl_table_text(&table, c->state);
         sl_table_duration(&table, c->in_state_ms);
         sl_table_number(&table, c->in_flight);
@@ -299,7 +299,7 @@ static int print_drains(sl_session *session, const sl_wire_consumers *answer)
         return SL_EXIT_OK;
     }
     if (answer->report_count == 0) {
-        fputs("there are no reports of such consumers\n", out);
+        fputs("no such consumer has stopped since this server was started\n", out);
         return SL_EXIT_OK;
     }
     sl_table_begin(&table, "STOPPED|STREAM|GROUP|NAME|ASKED BY|OUTCOME|TOOK|SETTLED|RELEASED|LOST");
@@ -324,7 +324,9 @@ const sl_command sl_command_consumer_list = {
     .summary = "list consumers: what they do and what they hold",
     .details =
         "A line for each consumer of each group, also for those that lost their connection and may come "
-        "back. "
+        "back. A name that is not known is shown as ?: the consumer gave none, or it is away since before "
+        "the "
+        "server was started; then a list by its name finds it. "
         "States are active; stopping: it gets no more "
         "messages and finishes those that it holds; drained: it holds nothing; away: it is not connected. "
         "With --json an object on each line.\n",
@@ -356,7 +358,8 @@ const sl_command sl_command_consumer_drains = {
     .words = "",
     .run = run_drains,
     .summary = "list what became of consumers that were stopped",
-    .details = "A line for each consumer that stopped, the newest first: who asked it to, how long it took "
+    .details = "A line for each of the last 1,000 consumers that stopped since the server was started, the "
+               "newest first: who asked it to, how long it took "
                "until its "
                "last message was settled, and how many messages it settled, handed back or lost since. The "
                "outcome is "

@@ -55,7 +55,24 @@ static bool is_news(const stopping *s)
     const sl_wire_stop_progress *const now = &s->progress, *const before = &s->told;
 
     return !s->was_told || now->meant != before->meant || now->drained != before->drained ||
-           now->in_flight != before->in_flight;
+           now->in_flight != before->in_flight || now->went_away != before->went_away;
+}
+
+static const char *plural(uint32_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+/* The server counts who is gone among the drained, because there is nobody left to wait for. It did not drain, though. */
+static void print_figures(FILE *err, const sl_wire_stop_progress *now)
+{
+    fprintf(err, "%" PRIu32 " of %" PRIu32 " drained", now->drained - now->went_away, now->meant);
+    if (now->went_away > 0)
+        fprintf(err, ", %" PRIu32 " gone with %" PRIu32 " message%s in flight", now->went_away, now->lost,
+                plural(now->lost));
+    if (now->went_away == 0 || now->in_flight > 0)
+        fprintf(err, ", %" PRIu32 " message%s %s", now->in_flight, plural(now->in_flight),
+                now->went_away == 0 ? "in flight" : "still held");
 }
 
 static void print_progress(stopping *s)
@@ -66,9 +83,9 @@ static void print_progress(stopping *s)
         return;
     s->told = s->progress;
     s->was_told = true;
-    fprintf(err, "%s%" PRIu32 " of %" PRIu32 " drained, %" PRIu32 " message%s in flight%s",
-            s->is_terminal ? "\r\033[K" : "sluice: ", s->progress.drained, s->progress.meant,
-            s->progress.in_flight, s->progress.in_flight == 1 ? "" : "s", s->is_terminal ? "" : "\n");
+    fputs(s->is_terminal ? "\r\033[K" : "sluice: ", err);
+    print_figures(err, &s->progress);
+    fputs(s->is_terminal ? "" : "\n", err);
     fflush(err);
     s->is_shown = s->is_terminal;
 }
@@ -91,6 +108,7 @@ static void on_progress(void *ctx, sl_str message)
     s->err = sl_wire_stop_progress_decode(message, &s->arena, &progress, &s->malformed);
     if (s->err != SL_OK)
         return;
+    progress.went_away = progress.went_away > progress.drained ? progress.drained : progress.went_away;
     s->progress = progress;
     s->has_progress = true;
     print_progress(s);
@@ -145,10 +163,17 @@ static void leave_connection(stopping *s)
     while (!sl_client_is_idle(s->session->client) && !s->session->interrupted && left_ms(s) > AGAIN_MS);
 }
 
+/* Somebody else may have guessed passwords from the same address; the server will look at ours again in a moment. */
+static bool is_throttled(const sl_client_answer *answer)
+{
+    return answer->status == SL_STATUS_UNAUTHENTICATED &&
+           sl_str_starts_with(sl_str_from(answer->message), SL_STR("Too many "));
+}
+
 static bool is_passing(const sl_client_answer *answer)
 {
     return answer->kind == SL_CALL_CONNECTION_LOST || answer->kind == SL_CALL_PEER_CANCELLED ||
-           answer->status == SL_STATUS_UNAVAILABLE;
+           answer->status == SL_STATUS_UNAVAILABLE || is_throttled(answer);
 }
 
 /* However long somebody waits, there will be no other server. */
@@ -227,13 +252,9 @@ static void print_json(const stopping *s)
     sl_field_number(&fields, "went_away", s->progress.went_away);
     sl_field_number(&fields, "lost", s->progress.lost);
     sl_field_number(&fields, "unlabelled", s->progress.unlabelled);
+    sl_field_number(&fields, "rules", s->progress.rules);
     sl_field_bool(&fields, "done", is_done(s));
     fputs("}\n", out);
-}
-
-static const char *plural(uint32_t count)
-{
-    return count == 1 ? "" : "s";
 }
 
 static void print_lines(const stopping *s)
@@ -259,6 +280,7 @@ static void print_lines(const stopping *s)
                 "%" PRIu32 " of them %s there since before the server was started: whether the label is "
                 "theirs is not known\n",
                 p->unlabelled, p->unlabelled == 1 ? "is" : "are");
+    sl_consumer_print_newcomers(out, &s->request.who, p->rules, s->request.once);
 }
 
 /* When the wait has ended before. */
@@ -379,6 +401,17 @@ static void on_resumed(void *ctx, sl_str message)
     r->err = sl_wire_resume_answer_decode(message, &r->session->arena, &r->answer, &r->malformed);
 }
 
+/* A stop by NAME alone makes none, so then nobody misses it. */
+static void print_rule_taken_back(FILE *out, const sl_wire_resume_answer *answer, bool is_expected)
+{
+    if (answer->rules == 1)
+        fputs("took back the rule; ", out);
+    else if (answer->rules > 1)
+        fprintf(out, "took back the rule in %" PRIu32 " groups; ", answer->rules);
+    else if (is_expected || (answer->resumed == 0 && answer->too_late == 0))
+        fputs("there was no such rule; ", out);
+}
+
 static void print_resumed(const sl_invocation *invocation, const sl_wire_resume_answer *answer)
 {
     sl_fields fields = { .out = invocation->out, .json = true };
@@ -387,13 +420,15 @@ static void print_resumed(const sl_invocation *invocation, const sl_wire_resume_
         fputc('{', invocation->out);
         sl_field_number(&fields, "resumed", answer->resumed);
         sl_field_number(&fields, "too_late", answer->too_late);
+        sl_field_number(&fields, "rules", answer->rules);
         fputs("}\n", invocation->out);
         return;
     }
+    print_rule_taken_back(invocation->out, answer, invocation->word_count == 0);
     fprintf(invocation->out, "resumed %" PRIu32 " consumer%s", answer->resumed, plural(answer->resumed));
     if (answer->too_late > 0)
-        fprintf(invocation->out, "; %" PRIu32 " %s drained already and %s to connect again", answer->too_late,
-                answer->too_late == 1 ? "was" : "were", answer->too_late == 1 ? "has" : "have");
+        fprintf(invocation->out, "; %" PRIu32 " %s drained already: restart %s", answer->too_late,
+                answer->too_late == 1 ? "was" : "were", answer->too_late == 1 ? "it" : "them");
     fputc('\n', invocation->out);
 }
 
@@ -413,9 +448,10 @@ static int resume(sl_session *session, const sl_wire_who *who)
     code = sl_session_ask(session, &call);
     if (code == SL_EXIT_OK)
         code = sl_group_fail_answer(session, r.err, r.malformed);
-    if (code == SL_EXIT_OK)
-        print_resumed(session->invocation, &r.answer);
-    return code;
+    if (code != SL_EXIT_OK)
+        return code;
+    print_resumed(session->invocation, &r.answer);
+    return r.answer.too_late > 0 && r.answer.rules == 0 ? SL_EXIT_HELD : SL_EXIT_OK;
 }
 
 static int run_resume(const sl_invocation *invocation)
@@ -442,7 +478,13 @@ static const char stop_details[] =
     "is given must fit. A stop by NAME is for processes that are there: the next one under that name joins "
     "and "
     "gets messages. Without a NAME whoever joins later and fits is stopped too, until consumer resume. "
-    "--newcomers says it otherwise.\n\n"
+    "--newcomers says it otherwise. The last lines of the output say whether newcomers are stopped, and the "
+    "command that takes it back; group info shows it too.\n\n"
+    "--hand-back asks consumers to give back what they have not begun, so that others get it at once. It is "
+    "a "
+    "wish: only a consumer knows what it has begun, and a client that does not know the wish finishes what "
+    "it "
+    "holds.\n\n"
     "With --wait the command returns when everybody is drained, and shows progress on the error output. That "
     "is the pre-stop command for "
     "an orchestrator: give it a few seconds less than the grace period. When no such consumer is there it "
@@ -478,8 +520,12 @@ const sl_command sl_command_consumer_resume = {
     .details =
         "Consumers that were stopped by an operator and are not drained yet get messages again, and those "
         "that "
-        "join later are not stopped any more. One that is drained has to connect again. Say the same as to "
-        "stop.\n",
+        "join later are not stopped any more; it says whether there was such a rule. One that is drained has "
+        "to be "
+        "restarted. Say the same as to stop.\n",
     .examples = "The deploy is called off:\n"
                 "  sluice consumer resume --label version=42\n",
+    .exits = "0 done, also when there was nothing to take back\n"
+             "1 it did not work, or there is no such group\n" SL_EXITS_USAGE
+             "4 somebody is drained already, and there was no rule to take back: restart it\n",
 };

@@ -80,6 +80,22 @@ static int fail_strategy(const sl_session *session, sl_str strategy)
                             (int)strategy.bytes, strategy.data);
 }
 
+/* info: as it was before. */
+static void print_updated(const sl_invocation *invocation, const sl_wire_group_info *info)
+{
+    FILE *const out = invocation->out;
+
+    if (info->connection_count > 0)
+        fprintf(out, ": %zu consumer%s to connect again", info->connection_count,
+                info->connection_count == 1 ? " has" : "s have");
+    fputc('\n', out);
+    if (invocation->values[SL_OPT_UPDATE_START].text != NULL && info->last_checkpointed_position.bytes > 0)
+        fputs(
+            "--start has no effect: the group has begun, and goes on where it is. To move it, delete it and "
+            "create it anew\n",
+            out);
+}
+
 static int update(sl_session *session, sl_group_plan *plan)
 {
     const sl_invocation *const invocation = session->invocation;
@@ -104,7 +120,8 @@ static int update(sl_session *session, sl_group_plan *plan)
     if (code != SL_EXIT_OK)
         return code;
     print_done(invocation, &name, "updated");
-    fputs(invocation->json ? "" : ": its consumers have to connect again\n", invocation->out);
+    if (!invocation->json)
+        print_updated(invocation, &info);
     return SL_EXIT_OK;
 }
 

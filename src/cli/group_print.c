@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "cli/consumer_who.h"
 #include "cli/print.h"
 #include "cli/table.h"
 
@@ -85,6 +86,8 @@ void sl_group_print_json(sl_fields *fields, const sl_wire_group_info *info)
     field_signed(fields, "per_second", info->average_per_second);
     sl_field_text(fields, "checkpoint", info->last_checkpointed_position);
     sl_field_text(fields, "last_known", info->last_known_position);
+    field_signed(fields, "stop_rules", info->stop_rules);
+    sl_field_bool(fields, "everyone_stopped", info->everyone_stopped);
     print_settings_json(fields, info);
     sl_field_name(fields, "consumers");
     fputc('[', fields->out);
@@ -157,6 +160,22 @@ static void print_consumers(FILE *out, const sl_wire_group_info *info)
     sl_table_end(&table, out);
 }
 
+/* Why nothing is delivered, when that is so. */
+static void print_rules(FILE *out, const sl_wire_group_info *info)
+{
+    const sl_wire_who who = { .stream = info->event_source, .group = info->group };
+
+    if (info->everyone_stopped) {
+        fputs("stopped: whoever joins is stopped by a rule of an operator, until:\n  ", out);
+        sl_consumer_print_resume(out, &who);
+        fputc('\n', out);
+    } else if (info->stop_rules > 0) {
+        fprintf(out,
+                "rules: %" PRIu32 " name%s or label%s stopped on joining, until 'sluice consumer resume'\n",
+                info->stop_rules, info->stop_rules == 1 ? "" : "s", info->stop_rules == 1 ? " is" : "s are");
+    }
+}
+
 void sl_group_print_lines(FILE *out, const sl_wire_group_info *info)
 {
     fputs("group ", out);
@@ -174,6 +193,7 @@ void sl_group_print_lines(FILE *out, const sl_wire_group_info *info)
     print_place(out, "checkpoint: ", info->last_checkpointed_position);
     print_place(out, ", last event seen: ", info->last_known_position);
     fputc('\n', out);
+    print_rules(out, info);
     print_settings(out, info);
     print_consumers(out, info);
 }

@@ -462,7 +462,7 @@ const sl_option sl_options[SL_OPT_COUNT_] = {
     },
     [SL_OPT_HAND_BACK] = {
         .name = "hand-back", .kind = SL_OPTION_FLAG, .commands = SL_COMMAND_CONSUMER_STOP,
-        .help = "what they hold and have not started goes to others at once",
+        .help = "consumers that know this wish give back what they have not begun, so that others get it at once",
     },
     [SL_OPT_NEWCOMERS] = {
         .name = "newcomers", .kind = SL_OPTION_CHOICE, .argument = "WHAT", .choices = "join|stop",

@@ -175,7 +175,17 @@ static int change(sl_session *session, const char *method)
     return sl_group_ask(session, method, message);
 }
 
-static void print_changed(const sl_invocation *invocation, const char *done)
+/* below: --stop-at, so how many of them are meant is not known. */
+static void print_count(FILE *out, const sl_wire_group_info *info, const sl_option_value *below)
+{
+    if (below->text != NULL)
+        fprintf(out, "parked messages below %" PRIu64, below->number);
+    else
+        fprintf(out, "%" PRId64 " parked message%s", info->parked_count, info->parked_count == 1 ? "" : "s");
+}
+
+/* info: as it was before. */
+static void print_changed(const sl_invocation *invocation, const sl_wire_group_info *info, const char *done)
 {
     const sl_option_value *const stop_at = &invocation->values[SL_OPT_STOP_AT];
     const sl_wire_group_name name = sl_group_name_of(invocation);
@@ -186,13 +196,19 @@ static void print_changed(const sl_invocation *invocation, const char *done)
         sl_group_field_name(&fields, &name);
         if (stop_at->text != NULL)
             sl_field_number(&fields, "stop_at", stop_at->number);
+        else
+            sl_field_number(&fields, "count", (uint64_t)(info->parked_count > 0 ? info->parked_count : 0));
         sl_field_bool(&fields, done, true);
         fputs("}\n", invocation->out);
         return;
     }
-    fprintf(invocation->out, "%s parked messages", done);
-    if (stop_at->text != NULL)
-        fprintf(invocation->out, " below %" PRIu64, stop_at->number);
+    if (info->parked_count == 0) {
+        sl_group_print_name(invocation->out, &name);
+        fputs(" has no parked messages\n", invocation->out);
+        return;
+    }
+    fprintf(invocation->out, "%s ", done);
+    print_count(invocation->out, info, stop_at);
     fputs(" of ", invocation->out);
     sl_group_print_name(invocation->out, &name);
     fputc('\n', invocation->out);
@@ -200,13 +216,17 @@ static void print_changed(const sl_invocation *invocation, const char *done)
 
 static int run_change(const sl_invocation *invocation, const char *method, const char *done)
 {
+    const sl_wire_group_name name = sl_group_name_of(invocation);
+    sl_wire_group_info info;
     sl_session session = { 0 };
     int code = sl_session_open(&session, invocation);
 
     if (code == SL_EXIT_OK)
+        code = sl_group_look(&session, &name, &info);
+    if (code == SL_EXIT_OK)
         code = change(&session, method);
     if (code == SL_EXIT_OK)
-        print_changed(invocation, done);
+        print_changed(invocation, &info, done);
     sl_session_close(&session);
     return code;
 }

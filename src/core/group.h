@@ -299,6 +299,8 @@ typedef struct sl_group_info {
     uint64_t checkpoint[SL_LANE_COUNT_]; /* everything below is settled */
     uint64_t epoch;
     uint64_t deliveries, settled, parked, lost, charged; /* since open */
+    uint32_t rules;                                      /* stops by tag that are in force */
+    bool everyone_stopped;                               /* one of them has SL_TAG_EVERYONE */
 } sl_group_info;
 
 void sl_group_info_get(const sl_group *group, sl_group_info *ret_info);

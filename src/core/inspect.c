@@ -66,7 +66,10 @@ void sl_group_info_get(const sl_group *group, sl_group_info *ret_info)
                                  .settled = group->settled,
                                  .parked = group->parked,
                                  .lost = group->lost,
-                                 .charged = group->charged };
+                                 .charged = group->charged,
+                                 .rules = group->rule_count };
+    for (uint32_t i = 0; i < group->rule_count; i++)
+        ret_info->everyone_stopped |= group->rules[i] == SL_TAG_EVERYONE;
     for (int state = 0; state < SL_CONSUMER_STATE_COUNT_; state++)
         ret_info->consumers[state] = group->state_counts[state];
     for (int lane = 0; lane < SL_LANE_COUNT_; lane++)

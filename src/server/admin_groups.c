@@ -340,6 +340,8 @@ static void show_info(cJSON *to, const sl_desk *desk, group_list *l)
     add_text(to, "last_checkpointed_position", info.last_checkpointed_position, &l->failed);
     add_text(to, "last_known_position", info.last_known_position, &l->failed);
     add_u64(to, "parked", (uint64_t)info.parked_count, &l->failed);
+    add_u64(to, "stop_rules", info.stop_rules, &l->failed);
+    add_flag(to, "everyone_stopped", info.everyone_stopped, &l->failed);
     show_counts(to, desk, &l->failed);
 }
 

@@ -131,6 +131,7 @@ static void show_progress(sl_admin_job *job)
     add_number(object, "went_away", progress->went_away, &failed);
     add_number(object, "lost", progress->lost, &failed);
     add_number(object, "unlabelled", progress->unlabelled, &failed);
+    add_number(object, "rules", progress->rules, &failed);
     failed = cJSON_AddBoolToObject(object, "done", progress->done) == NULL || failed;
     if (!progress->done)
         job->answer->status = job->how.wait_ms > 0 ? 504 : 202;
@@ -150,6 +151,7 @@ static void show_resumed(sl_admin_job *job)
 
     add_number(object, "resumed", resumed->resumed, &failed);
     add_number(object, "too_late", resumed->too_late, &failed);
+    add_number(object, "rules", resumed->rules, &failed);
     if (resumed->resumed == 0 && resumed->too_late > 0) {
         job->answer->status = 409;
         failed = cJSON_AddStringToObject(object, "error",
@@ -176,15 +178,28 @@ static void on_changed(void *ctx)
 
 /* --- what is done --- */
 
-static void act(sl_admin_job *job)
+/* user: lives until this returns; it is logged at once. */
+static void act(sl_admin_job *job, sl_str user)
 {
     sl_err err;
 
-    job->wait = (sl_stop_wait){ .changed = on_changed, .ctx = job };
+    job->wait = (sl_stop_wait){ .changed = on_changed, .ctx = job, .user = user };
     err = job->is_resume ? sl_operators_resume(job->host, &job->how.who, &job->wait)
                          : sl_operators_stop_consumers(job->host, &job->how, &job->wait);
     if (err != SL_OK)
         refuse(job, status_of(err), sl_operators_sentence(err));
+    else
+        job->wait.user = (sl_str){ 0 };
+}
+
+/* A wrong password is another mistake than none. */
+static void refuse_unknown(sl_admin_job *job, bool has_credentials)
+{
+    job->answer->challenge = "Basic realm=\"sluice\", charset=\"UTF-8\"";
+    refuse(job, 401,
+           has_credentials
+               ? "The server does not accept this user with this password."
+               : "Say who you are: a user of this server in $ops or $admins, with Basic authentication.");
 }
 
 static void on_identity(void *ctx, sl_auth_verdict verdict, const sl_identity *identity)
@@ -197,13 +212,11 @@ static void on_identity(void *ctx, sl_auth_verdict verdict, const sl_identity *i
         refuse(job, 429, "Too many wrong passwords: wait.");
     } else if (verdict == SL_AUTH_OK &&
                (identity->is_trusted || identity->is_operator || identity->is_admin)) {
-        act(job);
+        act(job, identity->name);
     } else if (verdict == SL_AUTH_OK && identity->name.bytes > 0) {
         refuse(job, 403, "Only members of $ops and $admins may do this.");
     } else {
-        job->answer->challenge = "Basic realm=\"sluice\", charset=\"UTF-8\"";
-        refuse(job, 401,
-               "Say who you are: a user of this server in $ops or $admins, with Basic authentication.");
+        refuse_unknown(job, verdict == SL_AUTH_REFUSED);
     }
 }
 

@@ -82,6 +82,7 @@ typedef struct sl_wire_stop_progress {
     uint32_t went_away;  /* of drained: gone with messages in flight, */
     uint32_t lost;       /* so many */
     uint32_t unlabelled; /* of meant: whether they have the label is not known */
+    uint32_t rules;      /* in so many groups whoever joins later is stopped too */
     bool done;
 } sl_wire_stop_progress;
 
@@ -97,6 +98,7 @@ sl_err sl_wire_stop_progress_encode(const sl_wire_stop_progress *progress, sl_ar
 
 typedef struct sl_wire_resume_answer {
     uint32_t resumed, too_late;
+    uint32_t rules; /* in so many groups one was taken back */
 } sl_wire_resume_answer;
 
 /* A ResumeReq is a Who. */

@@ -121,6 +121,8 @@ typedef struct sl_wire_group_info {
     sl_str strategy;
     int32_t max_subscriber_count;
     int64_t parked_count;
+    uint32_t stop_rules;   /* of operators, for whoever joins later */
+    bool everyone_stopped; /* one of them is for everybody */
 } sl_wire_group_info;
 
 sl_err sl_wire_group_info_encode(const sl_wire_group_info *info, sl_arena *arena, sl_str *ret_message);

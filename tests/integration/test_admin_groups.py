@@ -10,11 +10,12 @@ import re
 import select
 import signal
 import socket
+import subprocess
 import tempfile
 import threading
 import unittest
 
-from client_case import Case, Server
+from client_case import SLUICE, Case, Server, clean_environment
 from wire_consumer import DRAINED, STOP_REQUESTED, STOPPED, WAIT_S, Consumer
 
 
@@ -100,14 +101,17 @@ class Pages(AdminCase):
         status, said = ask(self.server, f"/v1/groups/{self.stream}/{self.group}/stop?wait=10ms", "POST")
         self.assertEqual((status, said["in_flight"], said["consumers"][0]["state"]), (504, 1, "stopping"))
         self.assertEqual(ask(self.server, f"/v1/groups/{self.stream}/{self.group}/resume", "POST"),
-                         (200, {"resumed": 1, "too_late": 0}))
+                         (200, {"resumed": 1, "too_late": 0, "rules": 1}))
         consumer.ack(*ids)
         self.append()
         consumer.event()
 
     def test_by_label_and_with_an_empty_body(self):
-        consumer, _ = self.holder()
-        status, said = ask(self.server, f"/v1/stop?label=version={self.name}&hand_back=true&wait=50s", "POST", body="")
+        consumer, ids = self.holder()
+        asking = Asking(self.server, f"/v1/stop?label=version={self.name}&hand_back=true&wait=50s", "POST", body="")
+        consumer.take(STOPPED)
+        consumer.release(*ids)
+        status, said = asking.result()
         self.assertEqual((status, said["done"]), (200, True))
         self.assertEqual(ask(self.server, f"/v1/resume?label=version={self.name}", "POST")[0], 409)
 
@@ -117,6 +121,10 @@ class Pages(AdminCase):
         self.assertEqual(rows[self.stream]["consumers"]["active"], 1)
         status, said = ask(self.server, f"/v1/groups/{self.stream}/{self.group}")
         self.assertEqual((status, said["in_flight"], said["consumers"][0]["name"]), (200, 1, self.name))
+        self.assertEqual((said["stop_rules"], said["everyone_stopped"]), (0, False))
+        ask(self.server, f"/v1/groups/{self.stream}/{self.group}/stop", "POST")
+        status, said = ask(self.server, f"/v1/groups/{self.stream}/{self.group}")
+        self.assertEqual((said["stop_rules"], said["everyone_stopped"]), (1, True))
         self.assertEqual(ask(self.server, f"/v1/groups/{self.stream}/none")[0], 404)
         self.assertIn(f'sluice_group_in_flight_messages{{stream="{self.stream}",group="billing"}} 1\n',
                       ask(self.server, "/metrics")[1])
@@ -163,12 +171,29 @@ class Pages(AdminCase):
 
 
 class Users(AdminCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        subprocess.run([SLUICE, "user", "add", "boss", "--admin"], input=b"correct horse\n", check=True, capture_output=True,
+                       env=clean_environment(SLUICE_SERVER=cls.server.grpc))
+
     def test_who_stops_must_be_an_operator_where_there_are_users(self):
-        self.run_sluice("user", "add", "boss", "--admin", stdin="correct horse\n")
-        self.assertEqual(ask(self.server, "/v1/stop?label=version=42", "POST")[0], 401)
+        status, said = ask(self.server, "/v1/stop?label=version=42", "POST")
+        self.assertEqual(status, 401)
+        self.assertIn("Say who you are", said["error"])
         for password, wanted in (("wrong", 401), ("correct horse", 200)):
             credentials = base64.b64encode(f"boss:{password}".encode()).decode()
-            self.assertEqual(ask(self.server, "/v1/stop?label=version=42", "POST", Authorization=f"Basic {credentials}")[0], wanted)
+            status, said = ask(self.server, "/v1/stop?label=version=42", "POST", Authorization=f"Basic {credentials}")
+            self.assertEqual(status, wanted)
+            self.assertEqual(said.get("error"), None if wanted == 200 else "The server does not accept this user with this password.")
+
+    def test_a_hook_waits_until_the_server_looks_at_its_password_again(self):
+        self.run_sluice("user", "add", "hook", "--admin", stdin="correct horse\n", SLUICE_USER="boss", SLUICE_PASSWORD="correct horse")
+        for _ in range(6):
+            said = self.complaint("consumer", "list", SLUICE_USER="hook", SLUICE_PASSWORD="wrong")
+        self.assertIn("Too many failed log-ins", said)
+        result = self.run_sluice("consumer", "stop", "nobody", "--wait", "50s", SLUICE_USER="hook", SLUICE_PASSWORD="correct horse")
+        self.assertIn(b"trying again", result.stderr)
 
 
 class End(AdminCase):

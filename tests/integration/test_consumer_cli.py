@@ -123,7 +123,7 @@ class Stop(ConsumerCase):
         words = ("consumer", "stop", "pod", "--stream", self.stream, "--wait", "200ms")
         result = self.run_sluice(*words, code=HELD)
         self.assertIn(b"after 200ms 1 of 1 consumers is not drained", result.stderr)
-        self.assertEqual(self.json(*words, code=HELD), [{"meant": 1, "drained": 0, "in_flight": 1, "went_away": 0, "lost": 0, "unlabelled": 0, "done": False}])
+        self.assertEqual(self.json(*words, code=HELD), [{"meant": 1, "drained": 0, "in_flight": 1, "went_away": 0, "lost": 0, "unlabelled": 0, "rules": 0, "done": False}])
         self.assertIn("4  asked, but somebody was not drained when the wait ended", self.out("help", "consumer", "stop"))
 
     def test_without_wait_it_asks_and_returns(self):
@@ -145,6 +145,7 @@ class Stop(ConsumerCase):
         consumer.close()
         self.assertEqual(stop.wait(timeout=WAIT_S), HELD)
         self.assertEqual(stop.stdout.read(), "gone: 0 drained, 1 went away with 2 messages in flight\n")
+        self.assertEqual(stop.stderr.read().splitlines()[-1], "sluice: 0 of 1 drained, 1 gone with 2 messages in flight")
 
     def test_a_group_that_is_deleted_meanwhile_is_not_drained(self):
         consumer, _ = self.holder("pod", 1)
@@ -164,7 +165,9 @@ class Stop(ConsumerCase):
         consumer, ids = self.holder("pod", 2)
         consumer.started(ids[0])
         other = self.consumer("other")
-        self.assertIn("1 message in flight", self.out("consumer", "stop", "pod", "--stream", self.stream, "--hand-back"))
+        self.out("consumer", "stop", "pod", "--stream", self.stream, "--hand-back")
+        consumer.take(STOP_REQUESTED)
+        consumer.release(ids[1])
         self.assertEqual(other.event(), ids[1])
         consumer.ack(ids[0])
         consumer.take(DRAINED)
@@ -177,7 +180,7 @@ class Stop(ConsumerCase):
         for consumer, ids in held:
             consumer.take(STOPPED)
             consumer.ack(*ids)
-        self.assertEqual(json.loads(stop.stdout.readline()), {"meant": 3, "drained": 3, "in_flight": 0, "went_away": 0, "lost": 0, "unlabelled": 0, "done": True})
+        self.assertEqual(json.loads(stop.stdout.readline()), {"meant": 3, "drained": 3, "in_flight": 0, "went_away": 0, "lost": 0, "unlabelled": 0, "rules": 1, "done": True})
         self.assertEqual(stop.wait(timeout=WAIT_S), OK)
         self.append()
         bystander.event()
@@ -197,6 +200,39 @@ class Stop(ConsumerCase):
         self.append()
         self.consumer("last").event()
 
+    def test_a_rule_is_told_by_stop_resume_info_and_the_log(self):
+        words = ("--stream", self.stream, "--group", self.group)
+        told = f'whoever joins group "billing" later is stopped too, until:\n  sluice consumer resume --stream {self.stream} --group billing\n'
+        self.assertEqual(self.out("consumer", "resume", *words), "there was no such rule; resumed 0 consumers\n")
+        self.assertNotIn("stopped", self.out("group", "info", self.stream, self.group))
+        self.assertTrue(self.out("consumer", "stop", *words, "--reason", "deploy 43").endswith(told))
+        self.assertIn(f"stopped: whoever joins is stopped by a rule of an operator, until:\n  sluice consumer resume --stream {self.stream} --group billing\n",
+                      self.out("group", "info", self.stream, self.group))
+        info, = self.json("group", "info", self.stream, self.group)
+        self.assertEqual((info["stop_rules"], info["everyone_stopped"]), (1, True))
+        self.assertEqual(self.json("consumer", "stop", *words)[0]["rules"], 1)
+        self.assertEqual(self.out("consumer", "resume", *words), "took back the rule; resumed 0 consumers\n")
+        with open(self.server.log.name, encoding="utf-8") as log:
+            lines = [json.loads(line) for line in log]
+        asked = [(line["message"], line["reason"], line["consumers"], line["rules"]) for line in lines if line.get("group") == self.group
+                 and line.get("stream") == self.stream and line["message"].startswith("operator ")]
+        self.assertEqual(asked, [("operator resumes consumers", "", 0, 0), ("operator stops consumers", "deploy 43", 0, 1),
+                                 ("operator stops consumers", "", 0, 1), ("operator resumes consumers", "", 0, 1)])
+
+    def test_a_rule_that_could_not_be_made_is_said(self):
+        self.assertEqual(self.out("consumer", "stop", "nobody", "--newcomers", "stop"),
+                         "no such consumer is there: nothing to wait for\n"
+                         "no rule for newcomers was made, because no group has such a consumer: name the group with --stream and --group\n")
+        self.out("consumer", "stop", "pod", "--newcomers", "stop", "--label", "version=42", "--stream", self.stream)
+        said = self.out("consumer", "stop", "--label", "version=it's", "--stream", self.stream)
+        self.assertIn("whoever joins 1 group later with version='it's' is stopped too", said)
+        info = self.out("group", "info", self.stream, self.group)
+        self.assertIn("rules: 1 name or label is stopped on joining, until 'sluice consumer resume'\n", info)
+
+    def test_a_stream_without_groups_is_said(self):
+        for command in ("stop", "resume"):
+            self.assertIn('there is no group on stream "nope"', self.complaint("consumer", command, "--stream", "nope"))
+
     def test_newcomers_can_be_said_otherwise(self):
         self.out("consumer", "stop", "pod", "--stream", self.stream, "--group", self.group, "--newcomers", "stop")
         self.consumer("pod").take(STOPPED)
@@ -209,7 +245,7 @@ class Stop(ConsumerCase):
         consumer, ids = self.holder("pod")
         self.out("consumer", "stop", "pod", "--stream", self.stream)
         consumer.take(STOPPED)
-        self.assertEqual(self.json("consumer", "resume", "pod", "--stream", self.stream), [{"resumed": 1, "too_late": 0}])
+        self.assertEqual(self.json("consumer", "resume", "pod", "--stream", self.stream), [{"resumed": 1, "too_late": 0, "rules": 0}])
         consumer.ack(*ids)
         consumer.take(SETTLED)
         self.append()
@@ -220,8 +256,8 @@ class Stop(ConsumerCase):
         consumer = self.consumer("pod")
         self.out("consumer", "stop", "pod", "--stream", self.stream, "--wait", "50s")
         consumer.take(DRAINED)
-        self.assertEqual(self.out("consumer", "resume", "pod", "--stream", self.stream),
-                         "resumed 0 consumers; 1 was drained already and has to connect again\n")
+        self.assertEqual(self.out("consumer", "resume", "pod", "--stream", self.stream, code=HELD),
+                         "resumed 0 consumers; 1 was drained already: restart it\n")
 
     def test_whoever_is_meant_has_to_be_said(self):
         for command in ("stop", "resume"):
@@ -352,7 +388,7 @@ class Drains(ConsumerCase):
 
     def test_reports(self):
         self.assertEqual(self.json("consumer", "drains", "--stream", self.stream), [])
-        self.assertEqual(self.out("consumer", "drains", "--stream", self.stream), "there are no reports of such consumers\n")
+        self.assertEqual(self.out("consumer", "drains", "--stream", self.stream), "no such consumer has stopped since this server was started\n")
         consumer, ids = self.holder("pod", 2)
         self.out("consumer", "stop", "pod", "--stream", self.stream)
         consumer.take(STOPPED)

@@ -115,13 +115,24 @@ class Create(GroupCase):
 class Change(GroupCase):
     def test_an_update_changes_what_is_named(self):
         self.create("--start", "7", "--strategy", "Pinned", "--max-retry-count", 3, "--resolve-links", "--message-timeout", "1s")
-        self.assertIn("updated group", self.out("group", "update", self.stream, self.group, "--max-retry-count", 4))
+        self.assertEqual(self.out("group", "update", self.stream, self.group, "--max-retry-count", 4),
+                         f'updated group "billing" on stream "{self.stream}"\n')
         self.assertEqual(self.settings(), {**DEFAULTS, "start": "7", "strategy": "Pinned", "max_retry_count": 4, "resolve_links": True,
                                            "message_timeout_ms": 1000})
         self.out("group", "update", self.stream, self.group, "--resolve-links", "no", "--extra-statistics", "yes", "--start", "end",
                  "--strategy", "DispatchToSingle")
         self.assertEqual(self.settings(), {**DEFAULTS, "strategy": "DispatchToSingle", "max_retry_count": 4, "extra_statistics": True,
                                            "message_timeout_ms": 1000})
+
+    def test_an_update_says_what_it_means_for_consumers_and_the_start(self):
+        self.create("--start", "start", "--min-checkpoint-count", 1, "--max-checkpoint-count", 1)
+        self.append()
+        consumer = self.consumer()
+        consumer.ack(consumer.event())
+        consumer.take(SETTLED)
+        said = self.out("group", "update", self.stream, self.group, "--start", "end")
+        self.assertEqual(said.splitlines()[0], f'updated group "billing" on stream "{self.stream}": 1 consumer has to connect again')
+        self.assertIn("--start has no effect: the group has begun", said)
 
     def test_an_update_of_a_group_on_all_streams_keeps_its_start(self):
         group = self.stream
@@ -319,8 +330,33 @@ class Parked(GroupCase):
         consumer.take(SETTLED)
         self.assertEqual(self.info()["parked"], 1)
         self.assertEqual(self.json("parked", "replay", self.stream, self.group),
-                         [{"stream": self.stream, "group": self.group, "replaying": True}])
+                         [{"stream": self.stream, "group": self.group, "count": 1, "replaying": True}])
         self.assertEqual(consumer.event(), links[2])
+
+    def test_how_many_are_replayed_or_dropped(self):
+        self.create("--start", "start")
+        name = f'group "billing" on stream "{self.stream}"'
+        for command in ("replay", "truncate"):
+            self.assertEqual(self.out("parked", command, self.stream, self.group), f"{name} has no parked messages\n")
+        self.assertEqual(self.json("parked", "truncate", self.stream, self.group)[0]["count"], 0)
+        self.park(2)
+        self.assertEqual(self.out("parked", "replay", self.stream, self.group), f"replaying 2 parked messages of {name}\n")
+
+    def test_truncate_takes_nothing_from_who_works_on_a_replayed_one(self):
+        """It is a message of its own by then: acked it is gone, and when it fails it is parked again."""
+        self.create("--start", "start")
+        self.park(2)
+        self.out("parked", "replay", self.stream, self.group)
+        consumer = self.consumer()
+        links = [consumer.event(), consumer.event()]
+        self.assertEqual(self.out("parked", "truncate", self.stream, self.group),
+                         f'dropped 2 parked messages of group "billing" on stream "{self.stream}"\n')
+        self.assertEqual(self.json("parked", "list", self.stream, self.group), [])
+        consumer.ack(links[0])
+        consumer.nack(PARK, links[1])
+        consumer.take(SETTLED)
+        consumer.take(SETTLED)
+        self.assertEqual(len(self.json("parked", "list", self.stream, self.group)), 1)
 
     def test_truncate_drops_them(self):
         self.create("--start", "start")
@@ -329,7 +365,7 @@ class Parked(GroupCase):
                          [{"stream": self.stream, "group": self.group, "stop_at": 1, "dropped": True}])
         self.assertEqual([row["number"] for row in self.json("parked", "list", self.stream, self.group)], [1, 2])
         self.assertIn("has no parked message 0", self.complaint("parked", "show", self.stream, self.group, "0"))
-        self.assertIn("dropped parked messages of group", self.out("parked", "truncate", self.stream, self.group))
+        self.assertIn("dropped 2 parked messages of group", self.out("parked", "truncate", self.stream, self.group))
         self.assertEqual(self.json("parked", "list", self.stream, self.group), [])
         self.assertEqual(len(self.json("read", self.stream)), 3)
 

@@ -114,6 +114,9 @@ class Consumer:
     def started(self, *ids):
         self.settle(102, ids)
 
+    def release(self, *ids):
+        self.settle(100, ids)
+
     def leave(self):
         """Cancels the call, and waits until nothing comes any more."""
         with self.lock:

@@ -169,4 +169,8 @@ uint64_t sl_desk_skipped(const sl_desk *desk);
 /* All zero before it was opened. */
 void sl_desk_counts(const sl_desk *desk, sl_group_info *ret_info);
 
+/* What waits in the stream of parked messages; counts: of sl_desk_counts(). */
+uint64_t sl_desk_parked(const sl_desk *desk, const sl_group_info *counts);
+uint64_t sl_desk_read_up_to(const sl_desk *desk); /* everything below was read; 0: nothing yet */
+
 #endif

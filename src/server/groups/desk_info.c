@@ -209,6 +209,8 @@ static void fill_counts(const sl_desk *desk, sl_wire_group_info *info)
     info->retry_buffer_count = (int32_t)group.waiting;
     info->in_flight_count = info->outstanding_count = (int32_t)group.in_flight;
     info->parked_count = parked_count(desk, &group);
+    info->stop_rules = group.rules;
+    info->everyone_stopped = group.everyone_stopped;
 }
 
 uint64_t sl_desk_skipped(const sl_desk *desk)
@@ -238,6 +240,16 @@ void sl_desk_counts(const sl_desk *desk, sl_group_info *ret_info)
     *ret_info = (sl_group_info){ 0 };
     if (desk->group != NULL && desk->state != DESK_LOADING)
         sl_group_info_get(desk->group, ret_info);
+}
+
+uint64_t sl_desk_parked(const sl_desk *desk, const sl_group_info *counts)
+{
+    return desk->state == DESK_LOADING ? 0 : (uint64_t)parked_count(desk, counts);
+}
+
+uint64_t sl_desk_read_up_to(const sl_desk *desk)
+{
+    return desk->knows_last ? sl_add_sat_u64(desk->last_known, 1) : 0;
 }
 
 /* --- for lists of operators --- */

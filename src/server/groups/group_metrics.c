@@ -15,36 +15,39 @@ enum {
 
 #define NARROW(metric_name, metric_kind, field, text)                                                        \
     {                                                                                                        \
-        .name = (metric_name), .kind = SL_METRIC_##metric_kind, .offset = offsetof(sl_group_info, field),    \
+        .name = (metric_name), .kind = SL_METRIC_##metric_kind, .offset = offsetof(sl_group_figures, field), \
         .help = (text)                                                                                       \
     }
 #define WIDE(metric_name, metric_kind, field, text)                                                          \
     {                                                                                                        \
-        .name = (metric_name), .kind = SL_METRIC_##metric_kind, .offset = offsetof(sl_group_info, field),    \
+        .name = (metric_name), .kind = SL_METRIC_##metric_kind, .offset = offsetof(sl_group_figures, field), \
         .is_wide = true, .help = (text)                                                                      \
     }
 
 /* clang-format off */
 const sl_group_metric sl_group_metrics[] = {
-    { .name = "sluice_group_consumers", .kind = SL_METRIC_GAUGE, .offset = offsetof(sl_group_info, consumers), .by_state = true, .help = "consumers: active, stopping, drained, away" },
-    NARROW("sluice_group_in_flight_messages", GAUGE, in_flight, "messages that a consumer holds"),
-    NARROW("sluice_group_available_messages", GAUGE, available, "messages that could be given out now"),
-    NARROW("sluice_group_waiting_messages", GAUGE, waiting, "messages that wait for their next try, or to be read again after a start"),
-    WIDE("sluice_group_checkpoint_position", GAUGE, checkpoint, "everything below is settled: a revision, or a position for $all"),
-    WIDE("sluice_group_delivered_messages_total", COUNTER, deliveries, "deliveries since the group was opened or changed"),
-    WIDE("sluice_group_settled_messages_total", COUNTER, settled, "messages acked or skipped since then"),
-    WIDE("sluice_group_parked_messages_total", COUNTER, parked, "messages parked since then"),
-    WIDE("sluice_group_lost_settles_total", COUNTER, lost, "acks and others that came too late and changed nothing"),
-    WIDE("sluice_group_charged_attempts_total", COUNTER, charged, "started work that failed or died"),
+    { .name = "sluice_group_consumers", .kind = SL_METRIC_GAUGE, .offset = offsetof(sl_group_figures, core.consumers), .by_state = true, .help = "consumers: active, stopping, drained, away" },
+    NARROW("sluice_group_in_flight_messages", GAUGE, core.in_flight, "messages that a consumer holds"),
+    NARROW("sluice_group_available_messages", GAUGE, core.available, "messages that could be given out now"),
+    NARROW("sluice_group_waiting_messages", GAUGE, core.waiting, "messages that wait for their next try, or to be read again after a start"),
+    WIDE("sluice_group_checkpoint_position", GAUGE, core.checkpoint, "everything below is settled: a revision, or a position for $all"),
+    WIDE("sluice_group_last_known_position", GAUGE, read_up_to, "everything below was read; what is between the two is not settled"),
+    WIDE("sluice_group_parked_messages", GAUGE, parked_now, "messages that are parked and wait for somebody to decide"),
+    NARROW("sluice_group_stop_rules", GAUGE, core.rules, "stops of operators that are in force for whoever joins later"),
+    WIDE("sluice_group_delivered_messages_total", COUNTER, core.deliveries, "deliveries since the group was opened or changed"),
+    WIDE("sluice_group_settled_messages_total", COUNTER, core.settled, "messages acked or skipped since then"),
+    WIDE("sluice_group_parked_messages_total", COUNTER, core.parked, "messages parked since then"),
+    WIDE("sluice_group_lost_settles_total", COUNTER, core.lost, "acks and others that came too late and changed nothing"),
+    WIDE("sluice_group_charged_attempts_total", COUNTER, core.charged, "started work that failed or died"),
 };
 /* clang-format on */
 const size_t sl_group_metric_count = SL_COUNT_OF(sl_group_metrics);
 
 /* --- one line --- */
 
-static uint64_t value_of(const sl_group_metric *metric, const sl_group_info *info, unsigned index)
+static uint64_t value_of(const sl_group_metric *metric, const sl_group_figures *figures, unsigned index)
 {
-    const char *const at = (const char *)info + metric->offset;
+    const char *const at = (const char *)figures + metric->offset;
     uint64_t wide;
     uint32_t narrow;
 
@@ -70,15 +73,23 @@ static void add_label(sl_text *line, sl_str text)
     }
 }
 
+static sl_group_figures figures_of(const sl_desk *desk)
+{
+    sl_group_figures figures = { .read_up_to = sl_desk_read_up_to(desk) };
+
+    sl_desk_counts(desk, &figures.core);
+    figures.parked_now = sl_desk_parked(desk, &figures.core);
+    figures.core.parked -= sl_min_u64(figures.core.parked, sl_desk_skipped(desk)); /* they are in no stream */
+    return figures;
+}
+
 static sl_err write_line(const sl_group_metric *metric, const sl_desk *desk, unsigned index, sl_buf *into)
 {
     const sl_group_definition *const definition = sl_desk_definition(desk);
     char buffer[LINE_BYTES];
-    sl_group_info info;
+    const sl_group_figures figures = figures_of(desk);
     sl_text line;
 
-    sl_desk_counts(desk, &info);
-    info.parked -= sl_min_u64(info.parked, sl_desk_skipped(desk)); /* they are in no stream */
     sl_text_init(&line, buffer, sizeof buffer);
     sl_text_add(&line, metric->name);
     sl_text_add(&line, "{stream=\"");
@@ -90,7 +101,7 @@ static sl_err write_line(const sl_group_metric *metric, const sl_desk *desk, uns
         sl_text_add(&line, sl_consumer_state_name((sl_consumer_state)index));
     }
     sl_text_add(&line, "\"} ");
-    sl_text_add_u64(&line, value_of(metric, &info, index));
+    sl_text_add_u64(&line, value_of(metric, &figures, index));
     sl_text_add(&line, "\n");
     assert(!line.cut);
     return sl_buf_append(into, line.data, line.bytes);

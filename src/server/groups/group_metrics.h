@@ -14,10 +14,16 @@ enum {
     SL_GROUP_METRICS_NAME_BYTES_MAX = 256, /* of stream and group together */
 };
 
+/* What the core says of a group, and what its desk knows besides. */
+typedef struct sl_group_figures {
+    sl_group_info core;
+    uint64_t parked_now, read_up_to;
+} sl_group_figures;
+
 typedef struct sl_group_metric {
     const char *name;
     sl_metric_kind kind;
-    size_t offset; /* in sl_group_info */
+    size_t offset; /* in sl_group_figures */
     bool is_wide;  /* a uint64_t; else uint32_t */
     bool by_state; /* one for each sl_consumer_state, with the label `state` */
     const char *help;

@@ -115,7 +115,9 @@ static sl_err begin_wait(sl_host *host, const sl_wire_who *who, sl_stop_wait *wa
         return SL_ERR_DRAINING;
     if (operators->wait_count >= SL_STOP_WAITS_MAX)
         return SL_ERR_FULL;
-    *wait = (sl_stop_wait){ .host = host, .changed = wait->changed, .ctx = wait->ctx, .who = *who };
+    *wait = (sl_stop_wait){
+        .host = host, .changed = wait->changed, .ctx = wait->ctx, .user = wait->user, .who = *who
+    };
     wait->tag_count = operators_tags_of(who, wait->tags);
     wait->end = (sl_alarm){ .fn = on_end_of_waiting, .ctx = wait };
     sl_list_init(&wait->targets);
@@ -288,7 +290,9 @@ static void look_at_target(sl_stop_wait *wait, sl_stop_target *target, sl_wire_s
 
 static sl_wire_stop_progress look(sl_stop_wait *wait)
 {
-    sl_wire_stop_progress now = { .meant = wait->progress.meant, .unlabelled = wait->progress.unlabelled };
+    sl_wire_stop_progress now = { .meant = wait->progress.meant,
+                                  .unlabelled = wait->progress.unlabelled,
+                                  .rules = wait->progress.rules };
 
     SL_LIST_EACH (node, &wait->targets)
         look_at_target(wait, SL_CONTAINER_OF(node, sl_stop_target, node), &now);
@@ -365,7 +369,8 @@ typedef struct acting {
     sl_stop_wait *wait;
     const sl_operators_stop *how; /* NULL: resume */
     sl_stop stop;
-    sl_err err; /* the first one */
+    uint32_t desk_count; /* groups that were found */
+    sl_err err;          /* the first one */
 } acting;
 
 static sl_err act_by_rule(acting *a, sl_desk *desk, uint64_t tag)
@@ -380,11 +385,13 @@ static sl_err act_by_rule(acting *a, sl_desk *desk, uint64_t tag)
     sl_list_push_back(&a->wait->marks, &mark->node);
     err = a->how == NULL ? sl_desk_resume_tag(desk, tag, &mark->mark)
                          : sl_desk_stop_tag(desk, tag, &a->stop, a->how->reason, &mark->mark);
-    if (err == SL_OK)
-        a->wait->mark_count++;
-    else
+    if (err != SL_OK) {
         free_mark(mark);
-    return err;
+        return err;
+    }
+    a->wait->mark_count++;
+    *(a->how == NULL ? &a->wait->resumed.rules : &a->wait->progress.rules) += 1;
+    return SL_OK;
 }
 
 /* --- stop --- */
@@ -392,8 +399,10 @@ static sl_err act_by_rule(acting *a, sl_desk *desk, uint64_t tag)
 static void note_meant(void *ctx, sl_card *card)
 {
     sl_stop_wait *const wait = ctx;
+    sl_consumer_info info;
+    const bool is_ghost = sl_card_info(card, &info) == SL_OK && operators_is_ghost(card, &info);
 
-    if (is_meant(wait, card))
+    if (!is_ghost && is_meant(wait, card))
         add_target(wait, card);
 }
 
@@ -459,12 +468,21 @@ static void keep_error(acting *a, sl_err err)
         a->err = err;
 }
 
+/* A stream on which there is no group is most likely a wrong name: "nobody is there" would sound like a success. */
+static sl_err error_of(const acting *a)
+{
+    if (a->err == SL_OK && a->desk_count == 0 && a->wait->who.stream.bytes > 0)
+        return SL_ERR_NOT_FOUND;
+    return a->err;
+}
+
 /* Whoever waits until a group is open, to join it, is not known here and may be meant. */
 static void stop_in(void *ctx, sl_desk *desk)
 {
     acting *const a = ctx;
     const uint64_t tag = a->wait->tag_count == 0 ? SL_TAG_EVERYONE : a->wait->tags[0];
 
+    a->desk_count++;
     if (sl_desk_is_opening(desk)) {
         keep_error(a, SL_ERR_AGAIN);
         return;
@@ -490,15 +508,17 @@ sl_err sl_operators_stop_consumers(sl_host *host, const sl_operators_stop *how, 
     if (err == SL_OK)
         err = operators_each_desk(host, &how->who, stop_in, &a);
     if (err == SL_OK)
-        err = a.err;
+        err = error_of(&a);
     if (err == SL_OK && wait->failed)
         err = SL_ERR_NOMEM;
     wait->is_once = how->once || wait->tag_count > 1;
-    if (err == SL_OK)
-        set_end(wait, how->wait_ms);
-    else
+    if (err != SL_OK) {
         sl_stop_wait_end(wait);
-    return err;
+        return err;
+    }
+    set_end(wait, how->wait_ms);
+    operators_log_stop(wait, how);
+    return SL_OK;
 }
 
 /* --- resume --- */
@@ -523,6 +543,7 @@ static void resume_in(void *ctx, sl_desk *desk)
     const uint32_t stopped = count_in(desk, wait, true);
     sl_err err = SL_OK;
 
+    a->desk_count++;
     if (wait->tag_count <= 1)
         err = act_by_rule(a, desk, wait->tag_count == 0 ? SL_TAG_EVERYONE : wait->tags[0]);
     wait->resumed.resumed += stopped - count_in(desk, wait, true);
@@ -539,8 +560,10 @@ sl_err sl_operators_resume(sl_host *host, const sl_wire_who *who, sl_stop_wait *
         return err;
     err = operators_each_desk(host, who, resume_in, &a);
     if (err == SL_OK)
-        err = a.err;
-    if (err != SL_OK)
+        err = error_of(&a);
+    if (err == SL_OK)
+        operators_log_resume(wait);
+    else
         sl_stop_wait_end(wait);
     return err;
 }

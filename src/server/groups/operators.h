@@ -24,7 +24,8 @@
  * One who is away since before the server was started is meant like any other by a stop of its group, of its stream, or of its name: names
  * are not in the records, but who is asked for by name is recognised (operators_names.c). It is waited for until it has come
  * back, or until nothing is leased to it any more. Its labels are not known: a stop of a label waits for all of them as well and says how many they
- * are, a list of a label does not show them, and until somebody asks for its name it is listed without one. */
+ * are, a list of a label does not show them, and until somebody asks for its name it is listed without one. When nothing is leased to it
+ * any more it is neither listed nor meant: whoever it was, it has nothing to finish. */
 #ifndef SL_SERVER_GROUPS_OPERATORS_H
 #define SL_SERVER_GROUPS_OPERATORS_H
 
@@ -80,6 +81,7 @@ typedef struct sl_stop_wait {
         void *
             ctx); /* at the end of a turn in which anything below has changed; may end the wait and free it */
     void *ctx;
+    sl_str user; /* who asks, for the log; empty: nobody had to say. Set before as the two above */
     sl_wait_state state;
     sl_wire_stop_progress progress;
     sl_wire_resume_answer resumed; /* of sl_operators_resume() */
@@ -106,7 +108,7 @@ typedef struct sl_operators_stop {
 /* Stops, and begins to wait: wait->changed comes later, never from inside of this. With wait_ms 0 the wait is OVER as soon as it is
  * durable. Ended by sl_stop_wait_end() in any case.
  *   SL_OK
- *   SL_ERR_NOT_FOUND     a group was named and there is no such group
+ *   SL_ERR_NOT_FOUND     a group was named and there is no such group, or a stream and there is no group on it
  *   SL_ERR_AGAIN         a group where somebody may be meant is being opened, or a name was given and the users are not read yet
  *   SL_ERR_FULL          SL_RULES_MAX rules in one of the groups, or SL_STOP_WAITS_MAX
  *   SL_ERR_DRAINING      the server ends and stops everybody itself

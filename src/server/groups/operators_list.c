@@ -62,7 +62,8 @@ typedef struct listing {
 
 static bool is_listed(const listing *l, const sl_desk_consumer *consumer)
 {
-    return consumer->card != NULL && operators_fit(consumer->card, l->tags, l->tag_count);
+    return consumer->card != NULL && !operators_is_ghost(consumer->card, &consumer->info) &&
+           operators_fit(consumer->card, l->tags, l->tag_count);
 }
 
 static sl_wire_consumer row_of(const sl_desk *desk, const sl_desk_consumer *consumer)
@@ -277,6 +278,36 @@ sl_err sl_operators_list(sl_host *host, const sl_wire_who *who, bool with_report
     if (err == SL_OK && with_reports)
         err = list_reports(host->operators, &l, arena, ret_consumers);
     return err;
+}
+
+/* --- what operators ask for --- */
+
+/* Without it nobody finds out why a group stands still, or who wanted that. */
+static void log_asked(const sl_stop_wait *wait, const char *message, const sl_operators_stop *how)
+{
+    sl_host *const host = wait->host;
+    const sl_wire_who *const who = &wait->who;
+    uint64_t unsaid;
+
+    if (!sl_seldom_may(&host->operators->asks, sl_clock_mono_ns(host->clock), &unsaid))
+        return;
+    sl_log(host->log, SL_LOG_INFO, message, SL_LOG_STR("user", wait->user), SL_LOG_STR("stream", who->stream),
+           SL_LOG_STR("group", who->group), SL_LOG_STR("name", who->consumer_name),
+           SL_LOG_STR("label_key", who->label_key), SL_LOG_STR("label_value", who->label_value),
+           SL_LOG_STR("reason", how == NULL ? (sl_str){ 0 } : how->reason),
+           SL_LOG_U64("consumers", how == NULL ? wait->resumed.resumed : wait->progress.meant),
+           SL_LOG_U64("rules", how == NULL ? wait->resumed.rules : wait->progress.rules),
+           SL_LOG_U64("unsaid", unsaid));
+}
+
+void operators_log_stop(const sl_stop_wait *wait, const sl_operators_stop *how)
+{
+    log_asked(wait, "operator stops consumers", how);
+}
+
+void operators_log_resume(const sl_stop_wait *wait)
+{
+    log_asked(wait, "operator resumes consumers", NULL);
 }
 
 /* --- the end of the server --- */

@@ -110,3 +110,8 @@ bool operators_is_idle_away(const sl_consumer_info *info)
 {
     return info->state == SL_CONSUMER_AWAY && info->in_flight == 0;
 }
+
+bool operators_is_ghost(const sl_card *card, const sl_consumer_info *info)
+{
+    return card->is_of_earlier_life && operators_is_idle_away(info);
+}

@@ -27,7 +27,8 @@ struct sl_operators {
     operators_report *reports[SL_REPORTS_MAX]; /* a ring */
     uint64_t report_count;                     /* ever */
     uint64_t drained_while_stopping;
-    sl_seldom lines; /* of the log */
+    sl_seldom lines; /* of the log: what became of consumers, */
+    sl_seldom asks;  /* and what operators asked for */
 };
 
 /* Tags that all must fit, that of a name before that of a label; none: everybody fits. */
@@ -45,6 +46,13 @@ sl_err operators_recognise(sl_host *host, sl_str name);
 
 /* It holds nothing and has no call: whatever it had was settled, taken by others, or has run out. */
 bool operators_is_idle_away(const sl_consumer_info *info);
+
+/* The same, since before this process: the core remembers it for a while, and nobody wants to know. */
+bool operators_is_ghost(const sl_card *card, const sl_consumer_info *info);
+
+/* A line of the log for what somebody asked for. */
+void operators_log_stop(const sl_stop_wait *wait, const sl_operators_stop *how);
+void operators_log_resume(const sl_stop_wait *wait);
 
 void operators_reports_free(sl_operators *operators);
 

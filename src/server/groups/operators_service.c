@@ -131,7 +131,7 @@ static void stop_consumers(sl_request *request, sl_str message)
         return;
     }
     s->request = request;
-    s->wait = (sl_stop_wait){ .changed = on_changed, .ctx = s };
+    s->wait = (sl_stop_wait){ .changed = on_changed, .ctx = s, .user = request->identity.name };
     err = sl_operators_stop_consumers(request->host,
                                       &(sl_operators_stop){ .who = asked.who,
                                                             .reason = asked.reason,
@@ -194,7 +194,7 @@ static void resume_consumers(sl_request *request, sl_str message)
         return;
     }
     s->request = request;
-    s->wait = (sl_stop_wait){ .changed = on_resumed, .ctx = s };
+    s->wait = (sl_stop_wait){ .changed = on_resumed, .ctx = s, .user = request->identity.name };
     err = sl_operators_resume(request->host, &who, &s->wait);
     if (err != SL_OK)
         refuse(request, &who, err);

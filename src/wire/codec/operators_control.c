@@ -276,6 +276,7 @@ sl_err sl_wire_stop_progress_decode(sl_str message, sl_arena *arena, sl_wire_sto
                                              .went_away = unpacked->went_away,
                                              .lost = unpacked->lost,
                                              .unlabelled = unpacked->unlabelled,
+                                             .rules = unpacked->rules,
                                              .done = unpacked->done };
     return SL_OK;
 }
@@ -293,6 +294,7 @@ sl_err sl_wire_stop_progress_encode(const sl_wire_stop_progress *progress, sl_ar
     packed.went_away = progress->went_away;
     packed.lost = progress->lost;
     packed.unlabelled = progress->unlabelled;
+    packed.rules = progress->rules;
     return sl_pack(&packer, &packed.base, ret_message);
 }
 
@@ -331,7 +333,9 @@ sl_err sl_wire_resume_answer_decode(sl_str message, sl_arena *arena, sl_wire_res
 
     if (err != SL_OK)
         return err;
-    *ret_answer = (sl_wire_resume_answer){ .resumed = unpacked->resumed, .too_late = unpacked->too_late };
+    *ret_answer = (sl_wire_resume_answer){ .resumed = unpacked->resumed,
+                                           .too_late = unpacked->too_late,
+                                           .rules = unpacked->rules };
     return SL_OK;
 }
 
@@ -342,5 +346,6 @@ sl_err sl_wire_resume_answer_encode(const sl_wire_resume_answer *answer, sl_aren
 
     packed.resumed = answer->resumed;
     packed.too_late = answer->too_late;
+    packed.rules = answer->rules;
     return sl_pack(&packer, &packed.base, ret_message);
 }

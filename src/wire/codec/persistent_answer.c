@@ -81,6 +81,8 @@ static void from_counts(const subscription_info *from, sl_wire_group_info *into)
     into->in_flight_count = from->total_in_flight_messages;
     into->outstanding_count = from->outstanding_messages_count;
     into->parked_count = from->parked_message_count;
+    into->stop_rules = from->stop_rules;
+    into->everyone_stopped = from->everyone_stopped;
 }
 
 static bool from_info(const subscription_info *from, sl_arena *arena, sl_wire_group_info *into)

@@ -90,6 +90,8 @@ static void to_counts(const sl_wire_group_info *from, subscription_info *into)
     into->total_in_flight_messages = from->in_flight_count;
     into->outstanding_messages_count = from->outstanding_count;
     into->parked_message_count = from->parked_count;
+    into->stop_rules = from->stop_rules;
+    into->everyone_stopped = from->everyone_stopped;
 }
 
 static void to_info(sl_packer *packer, const sl_wire_group_info *from, subscription_info *into)

@@ -367,13 +367,15 @@ TEST(the_facts_about_a_group_go_where_their_names_say)
         .strategy = SL_STR_INIT("26"),
         .max_subscriber_count = 27,
         .parked_count = 28,
+        .stop_rules = 100,
+        .everyone_stopped = true,
     };
     /* Written by protoc 3.21 from the same facts as text. */
     static const char wanted[] =
-        "0a89010a01311201321a0133223b0a0466726f6d12047573657218032004280532080a044d65616e1001"
+        "0a8f010a01311201321a0133223b0a0466726f6d12047573657218032004280532080a044d65616e1001"
         "32130a064d656469616e10feffffffffffffffff01380740084a046e616d652805300638074201384a0139"
         "50015a023131600c6801700e780f800110880111900112980113a00114a80115b00116b80117c00118c80119"
-        "d201023236d8011be0011c";
+        "d201023236d8011be0011ca00664a80601";
     uint8_t memory[256];
     sl_arena arena;
     sl_str bytes, list;

@@ -70,8 +70,10 @@ TEST(empty_requests_of_operators_mean_everybody)
 
 TEST(small_answers_to_operators_have_the_numbers_of_the_contract)
 {
-    const sl_wire_stop_progress progress = { .meant = 4, .drained = 3, .in_flight = 2, .done = true };
-    const sl_wire_resume_answer resumed = { .resumed = 5, .too_late = 6 };
+    const sl_wire_stop_progress progress = {
+        .meant = 4, .drained = 3, .in_flight = 2, .done = true, .rules = 9
+    };
+    const sl_wire_resume_answer resumed = { .resumed = 5, .too_late = 6, .rules = 7 };
     sl_wire_stop_progress progress_read;
     sl_wire_resume_answer resumed_read;
     uint8_t memory[64];
@@ -80,14 +82,14 @@ TEST(small_answers_to_operators_have_the_numbers_of_the_contract)
 
     test_arena_init(&arena);
     EXPECT_OK(sl_wire_stop_progress_encode(&progress, &arena, &bytes));
-    EXPECT(sl_str_equal(bytes, from_hex("08 04 10 03 18 02 20 01", memory)));
+    EXPECT(sl_str_equal(bytes, from_hex("08 04 10 03 18 02 20 01 40 09", memory)));
     EXPECT_OK(sl_wire_stop_progress_decode(bytes, &arena, &progress_read, NULL));
     EXPECT(progress_read.meant == 4 && progress_read.drained == 3);
-    EXPECT(progress_read.in_flight == 2 && progress_read.done);
+    EXPECT(progress_read.in_flight == 2 && progress_read.done && progress_read.rules == 9);
     EXPECT_OK(sl_wire_resume_answer_encode(&resumed, &arena, &bytes));
-    EXPECT(sl_str_equal(bytes, from_hex("08 05 10 06", memory)));
+    EXPECT(sl_str_equal(bytes, from_hex("08 05 10 06 18 07", memory)));
     EXPECT_OK(sl_wire_resume_answer_decode(bytes, &arena, &resumed_read, NULL));
-    EXPECT(resumed_read.resumed == 5 && resumed_read.too_late == 6);
+    EXPECT(resumed_read.resumed == 5 && resumed_read.too_late == 6 && resumed_read.rules == 7);
     sl_arena_done(&arena);
 }
 

@@ -482,6 +482,24 @@ TEST(taking_back_a_rule_does_not_undo_the_stop_of_one_consumer)
     rig_free(r);
 }
 
+TEST(information_tells_whether_newcomers_are_stopped)
+{
+    const sl_stop stop = { .asked_by = SL_ASKER_OPERATOR };
+    rig *r = rig_new(NULL);
+    sl_group_info info;
+
+    EXPECT_OK(sl_group_stop_tag(r->group, 42, &stop, r->now_ns));
+    sl_group_info_get(r->group, &info);
+    EXPECT(info.rules == 1 && !info.everyone_stopped);
+    EXPECT_OK(sl_group_stop_tag(r->group, SL_TAG_EVERYONE, &stop, r->now_ns));
+    sl_group_info_get(r->group, &info);
+    EXPECT(info.rules == 2 && info.everyone_stopped);
+    EXPECT_OK(sl_group_resume_tag(r->group, SL_TAG_EVERYONE, r->now_ns));
+    sl_group_info_get(r->group, &info);
+    EXPECT(info.rules == 1 && !info.everyone_stopped);
+    rig_free(r);
+}
+
 TEST(a_call_that_a_rule_stops_at_once_is_not_refused_by_the_maximum)
 {
     const sl_stop stop = { .asked_by = SL_ASKER_OPERATOR };

@@ -84,6 +84,31 @@ const char *operators_heard(const server_call *call)
     return buffer;
 }
 
+uint32_t operators_rules(const server_call *call)
+{
+    sl_wire_stop_progress progress;
+    sl_arena arena;
+
+    EXPECT(call->message_count > 0);
+    arena_init(&arena);
+    EXPECT_OK(sl_wire_stop_progress_decode(call->messages[call->message_count - 1], &arena, &progress, NULL));
+    sl_arena_done(&arena);
+    return progress.rules;
+}
+
+uint32_t operators_rules_back(const server_call *call)
+{
+    sl_wire_resume_answer answer;
+    sl_arena arena;
+
+    EXPECT_CALL_STATUS(call, SL_STATUS_OK);
+    EXPECT_EQ(call->message_count, 1);
+    arena_init(&arena);
+    EXPECT_OK(sl_wire_resume_answer_decode(call->messages[0], &arena, &answer, NULL));
+    sl_arena_done(&arena);
+    return answer.rules;
+}
+
 const char *operators_resumed(const server_call *call)
 {
     static char buffer[64];

@@ -14,6 +14,10 @@ server_call *operators_resume(groups *g, sl_wire_who who);
 
 /* "2/1:3" for each message of Stop: meant, drained, in flight; "-1/5": one went away with five; "?1": the labels of one are not known; "!" behind it when it is done; then the status. */
 const char *operators_heard(const server_call *call);
+/* In how many groups whoever joins later is stopped too, as the last message of Stop has it. */
+uint32_t operators_rules(const server_call *call);
+/* In how many groups Resume took one back. */
+uint32_t operators_rules_back(const server_call *call);
 /* "1-0": resumed and too late; or the status. */
 const char *operators_resumed(const server_call *call);
 

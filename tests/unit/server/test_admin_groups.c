@@ -204,7 +204,7 @@ TEST(a_stop_over_http_is_answered_when_everybody_is_drained)
     EXPECT(p.answer.job == NULL && p.is_ready);
     expect_page(&p, 200,
                 "\"meant\":1,\"drained\":1,\"in_flight\":0,\"went_away\":0,\"lost\":0,\"unlabelled\":0,"
-                "\"done\":true");
+                "\"rules\":1,\"done\":true");
     groups_done(&g);
 }
 
@@ -223,7 +223,7 @@ TEST(a_stop_over_http_gives_504_with_the_state_when_its_time_is_over)
     EXPECT(strstr(body_of(&p), "\"state\":\"stopping\"") != NULL);
     expect_page(&p, 504,
                 "\"meant\":1,\"drained\":0,\"in_flight\":1,\"went_away\":0,\"lost\":0,\"unlabelled\":0,"
-                "\"done\":false,\"error\":");
+                "\"rules\":1,\"done\":false,\"error\":");
     groups_done(&g);
 }
 
@@ -239,10 +239,11 @@ TEST(stops_and_resumes_over_http)
     groups_send_ids(call, SL_PERSISTENT_REQUEST_STARTED, NULL, 0); /* it says what it starts: nothing yet */
     expect_post(&g, "/v1/stop", "label=version=42", 202, "\"meant\":1,\"drained\":0,\"in_flight\":1");
     EXPECT_STR(operators_list(&g, WHO(0)), "a=stopping:1^operator");
-    expect_post(&g, "/v1/resume", "label=version=42", 200, "{\"resumed\":1,\"too_late\":0}");
+    expect_post(&g, "/v1/resume", "label=version=42", 200, "{\"resumed\":1,\"too_late\":0,\"rules\":1}");
     EXPECT_STR(operators_list(&g, WHO(0)), "a=active:1");
     expect_post(&g, "/v1/groups/orders/g/stop", "wait=1s&hand_back=true&once=true", 200, "\"done\":true");
-    expect_post(&g, "/v1/groups/orders/g/resume", NULL, 409, "\"too_late\":1,\"error\":\"Too late");
+    expect_post(&g, "/v1/groups/orders/g/resume", NULL, 409,
+                "\"too_late\":1,\"rules\":0,\"error\":\"Too late");
     groups_done(&g);
 }
 
@@ -382,6 +383,10 @@ TEST(metrics_show_each_group)
            NULL);
     EXPECT(strstr(text, "\nsluice_group_settled_messages_total{stream=\"orders\",group=\"g\"} 1\n") != NULL);
     EXPECT(strstr(text, "\nsluice_group_parked_messages_total{stream=\"orders\",group=\"g\"} 1\n") != NULL);
+    EXPECT(strstr(text, "\nsluice_group_parked_messages{stream=\"orders\",group=\"g\"} 1\n") != NULL);
+    EXPECT(strstr(text, "\nsluice_group_checkpoint_position{stream=\"orders\",group=\"g\"} 2\n") != NULL);
+    EXPECT(strstr(text, "\nsluice_group_last_known_position{stream=\"orders\",group=\"g\"} 3\n") != NULL);
+    EXPECT(strstr(text, "\nsluice_group_stop_rules{stream=\"orders\",group=\"g\"} 0\n") != NULL);
     EXPECT(strstr(text, "{stream=\"a\\\\b\\n\",group=\"g\\\"\"} 0\n") != NULL);
     EXPECT(strstr(text, "\n# TYPE sluice_group_settled_messages_total counter\n") != NULL);
     EXPECT_EQ(sl_group_metrics_count(g.rig.host), 2);

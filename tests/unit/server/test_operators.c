@@ -423,6 +423,24 @@ TEST(an_operator_hands_back_nothing_of_who_never_says_what_it_starts)
     groups_done(&g);
 }
 
+/* A group that is stopped stands still, and whoever asked is the one who can know. */
+TEST(a_stop_says_where_newcomers_are_stopped_and_a_resume_whether_there_was_a_rule)
+{
+    const sl_wire_who group = { OF_GROUP };
+    groups g;
+
+    begin(&g, 0);
+    EXPECT_EQ(operators_rules_back(operators_resume(&g, group)), 0);
+    EXPECT_EQ(operators_rules(operators_stop(&g, STOP(.who = group))), 1);
+    EXPECT_EQ(operators_rules(operators_stop(&g, STOP(.who = group))), 1); /* it was there before */
+    EXPECT_EQ(operators_rules_back(operators_resume(&g, group)), 1);
+    EXPECT_EQ(operators_rules_back(operators_resume(&g, group)), 0);
+    EXPECT_EQ(operators_rules(operators_stop(&g, STOP(.who = group, .once = true))), 0);
+    EXPECT_EQ(operators_rules(operators_stop(&g, STOP(.who = { NAMED("nobody") }))), 0); /* in which group? */
+    EXPECT_EQ(operators_rules(operators_stop(&g, STOP(.who = { NAMED("a"), LABELLED("42") }))), 0);
+    groups_done(&g);
+}
+
 /* --- what is refused --- */
 
 TEST(a_stop_of_everybody_or_of_nothing_that_exists_is_refused)
@@ -446,6 +464,8 @@ TEST(a_stop_of_everybody_or_of_nothing_that_exists_is_refused)
     EXPECT_STR(operators_heard(
                    operators_stop(&g, STOP(.who = { .stream = SL_STR("orders"), .group = SL_STR("no") }))),
                "NOT_FOUND");
+    EXPECT_STR(operators_heard(operators_stop(&g, STOP(.who = { .stream = SL_STR("no") }))), "NOT_FOUND");
+    EXPECT_STR(operators_resumed(operators_resume(&g, WHO(.stream = SL_STR("no")))), "NOT_FOUND");
     EXPECT_STR(operators_resumed(operators_resume(&g, WHO(0))), "INVALID_ARGUMENT");
     EXPECT_STR(
         operators_resumed(operators_resume(&g, WHO(.stream = SL_STR("orders"), .group = SL_STR("no")))),

@@ -43,7 +43,28 @@ TEST(after_a_restart_a_stop_by_name_waits_for_who_has_not_come_back)
     EXPECT_STR(operators_heard(stop), "1/0:1");
     server_rig_advance(&g.rig, 31 * GROUPS_SECOND_NS);
     EXPECT_STR(operators_heard(stop), "1/0:1 1/1:0-1/1! OK");
-    EXPECT_STR(operators_list(&g, WHO(NAMED("a"))), "a=away:0+"); /* its lease is over */
+    EXPECT_STR(operators_list(&g, WHO(NAMED("a"))), ""); /* its lease is over */
+    groups_done(&g);
+}
+
+/* The core remembers it for a while, in case it comes back and settles late. Nobody else has anything of that. */
+TEST(after_a_restart_who_holds_nothing_any_more_is_neither_listed_nor_meant)
+{
+    groups g;
+    server_call *stop;
+
+    begin(&g, 2);
+    (void)join_named(&g, "a");
+    (void)join_named(&g, "b");
+    groups_kill(&g);
+    EXPECT_STR(operators_list(&g, WHO(OF_GROUP)), "=away:1 =away:1");
+    server_rig_advance(&g.rig, 31 * GROUPS_SECOND_NS);
+    EXPECT_STR(operators_list(&g, WHO(OF_GROUP)), "");
+    stop = operators_stop(&g, STOP(.who = { LABELLED("42") }, WAIT_A_MINUTE));
+    EXPECT_STR(operators_heard(stop), "0/0:0! OK");
+    (void)join_named(&g, "c");
+    stop = operators_stop(&g, STOP(.who = { OF_GROUP }));
+    EXPECT_STR(operators_heard(stop), "1/0:1 OK");
     groups_done(&g);
 }
 
