@@ -51,6 +51,8 @@ class List(ConsumerCase):
         self.assertTrue(heads.startswith("STREAM"))
         self.assertEqual(len(lines), 2)
         self.assertIn("version=42 zone=a", "".join(lines))
+        self.consumer("")
+        self.assertRegex(self.out("consumer", "list", "--stream", self.stream), r"billing +\? +active")
 
     def test_only_some(self):
         self.consumer("one", labels={"version": "42"})
@@ -201,18 +203,22 @@ class Stop(ConsumerCase):
         self.consumer("last").event()
 
     def test_a_rule_is_told_by_stop_resume_info_and_the_log(self):
+        own = Server(os.path.join(self.temporary.name, "told"))  # whose log nobody else writes to
+        self.addCleanup(own.end)
+        there = {"server": own.grpc}
+        self.out("group", "create", self.stream, self.group, **there)
         words = ("--stream", self.stream, "--group", self.group)
         told = f'whoever joins group "billing" later is stopped too, until:\n  sluice consumer resume --stream {self.stream} --group billing\n'
-        self.assertEqual(self.out("consumer", "resume", *words), "there was no such rule; resumed 0 consumers\n")
-        self.assertNotIn("stopped", self.out("group", "info", self.stream, self.group))
-        self.assertTrue(self.out("consumer", "stop", *words, "--reason", "deploy 43").endswith(told))
+        self.assertEqual(self.out("consumer", "resume", *words, **there), "there was no such rule; resumed 0 consumers\n")
+        self.assertNotIn("stopped", self.out("group", "info", self.stream, self.group, **there))
+        self.assertTrue(self.out("consumer", "stop", *words, "--reason", "deploy 43", **there).endswith(told))
         self.assertIn(f"stopped: whoever joins is stopped by a rule of an operator, until:\n  sluice consumer resume --stream {self.stream} --group billing\n",
-                      self.out("group", "info", self.stream, self.group))
-        info, = self.json("group", "info", self.stream, self.group)
+                      self.out("group", "info", self.stream, self.group, **there))
+        info, = self.json("group", "info", self.stream, self.group, **there)
         self.assertEqual((info["stop_rules"], info["everyone_stopped"]), (1, True))
-        self.assertEqual(self.json("consumer", "stop", *words)[0]["rules"], 1)
-        self.assertEqual(self.out("consumer", "resume", *words), "took back the rule; resumed 0 consumers\n")
-        with open(self.server.log.name, encoding="utf-8") as log:
+        self.assertEqual(self.json("consumer", "stop", *words, **there)[0]["rules"], 1)
+        self.assertEqual(self.out("consumer", "resume", *words, **there), "took back the rule; resumed 0 consumers\n")
+        with open(own.log.name, encoding="utf-8") as log:
             lines = [json.loads(line) for line in log]
         asked = [(line["message"], line["reason"], line["consumers"], line["rules"]) for line in lines if line.get("group") == self.group
                  and line.get("stream") == self.stream and line["message"].startswith("operator ")]
