@@ -257,6 +257,7 @@ TEST(a_damaged_index_is_made_anew_at_the_next_start)
     files f;
 
     lab_append_many(&w, 1000);
+    lab_reopen(&w); /* what was not sealed when it was closed is sealed now */
     sl_store_close(w.store);
     f = lab_files_of(&w);
     EXPECT(sl_faulty_flip(w.disk, f.index, 100, 3));
