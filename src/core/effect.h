@@ -183,6 +183,8 @@ typedef struct sl_effect {
             uint64_t consumer;
             sl_asker asked_by;
             uint64_t deadline_ns; /* 0: none was named */
+            bool
+                hand_back; /* a wish: release what was not begun. Said again, without STOPPED, if wished later */
         } stop_requested;
         struct {
             uint64_t consumer;

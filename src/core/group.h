@@ -159,15 +159,16 @@ sl_err sl_group_away(sl_group *group, uint64_t consumer, uint64_t now_ns);
 
 typedef struct sl_stop {
     sl_asker asked_by;
-    bool
-        hand_back_unstarted; /* also release what it has not marked as started; for an operator see DELIVERY.md */
+    /* Also release what it has not marked as started. Of others than the consumer it is a wish, which STOP_REQUESTED tells; the
+     * server's is done where there are no extensions. */
+    bool hand_back_unstarted;
     uint64_t deadline_ns; /* told to the consumer, not enforced; 0: none */
 } sl_stop;
 
-/* No new message for this consumer. STOPPED always answers, DRAINED follows when it holds nothing.
+/* No new message for this consumer. STOPPED answers, DRAINED follows when it holds nothing.
  *   SL_OK
- *   SL_ERR_ALREADY_STOPPED  STOPPED says so as well; hand_back_unstarted has been honoured. A stop by the
- *                           consumer itself is final, also as the second one
+ *   SL_ERR_ALREADY_STOPPED  STOPPED says so as well if the consumer asks itself; hand_back_unstarted has been honoured, or told
+ *                           to one that is not drained. A stop by the consumer itself is final, also as the second one
  *   SL_ERR_NO_CONSUMER      also for one that is away */
 sl_err sl_group_stop(sl_group *group, uint64_t consumer, const sl_stop *stop, uint64_t now_ns);
 

@@ -143,33 +143,49 @@ static void shut_gate(sl_group *group, sl_consumer *consumer, sl_asker asked_by)
     consumer->stopped_singly = false;
 }
 
-/* An operator cannot know what is running: of a session that never says what it starts, everything may be. The consumer itself
- * knows, and the server asks for it only where it ends the call. */
+/* Only the holder knows what it has begun: a Started may be on its way. So as long as its call lives nobody else gives away what
+ * it holds; the wish of others is told to it. Who has no extensions cannot be told, and the server asks for it only where it
+ * ends the call. */
 static bool may_hand_back(const sl_consumer *consumer, const sl_stop *stop)
 {
-    return stop->hand_back_unstarted && (stop->asked_by != SL_ASKER_OPERATOR || consumer->sends_started);
+    const bool ends_call = stop->asked_by == SL_ASKER_SERVER && !consumer->extensions;
+
+    return stop->hand_back_unstarted && (stop->asked_by == SL_ASKER_CONSUMER || ends_call);
 }
 
+/* Once more, though the gate is shut, when it is news that a hand-back is wished. */
+static void request_stop(sl_group *group, const sl_consumer *consumer, const sl_stop *stop, bool already)
+{
+    const bool wish = stop->hand_back_unstarted && !may_hand_back(consumer, stop);
+
+    if (already && (!wish || consumer->state == SL_CONSUMER_DRAINED))
+        return;
+    sl_group_emit(group, &(sl_effect){ .kind = SL_EFFECT_STOP_REQUESTED,
+                                       .stop_requested = { .consumer = consumer->id,
+                                                           .asked_by = stop->asked_by,
+                                                           .deadline_ns = stop->deadline_ns,
+                                                           .hand_back = wish } });
+}
+
+/* A second STOPPED answers a second Stop, so it is only for who has sent one. */
 static sl_err stop_one(sl_group *group, sl_consumer *consumer, const sl_stop *stop)
 {
-    const bool already = consumer->state != SL_CONSUMER_ACTIVE;
+    const bool already = consumer->state != SL_CONSUMER_ACTIVE, itself = stop->asked_by == SL_ASKER_CONSUMER;
 
     if (!already)
         shut_gate(group, consumer, stop->asked_by);
-    if (stop->asked_by == SL_ASKER_CONSUMER)
+    if (itself)
         consumer->stopped_itself = true;
     if (may_hand_back(consumer, stop))
         hand_back(group, consumer, SL_BACK_RELEASED, false);
-    if (!already && stop->asked_by != SL_ASKER_CONSUMER)
-        sl_group_emit(group, &(sl_effect){ .kind = SL_EFFECT_STOP_REQUESTED,
-                                           .stop_requested = { .consumer = consumer->id,
-                                                               .asked_by = stop->asked_by,
-                                                               .deadline_ns = stop->deadline_ns } });
-    sl_group_emit(group, &(sl_effect){ .kind = SL_EFFECT_STOPPED,
-                                       .stopped = { .consumer = consumer->id,
-                                                    .asked_by = consumer->asked_by,
-                                                    .already_stopped = already,
-                                                    .in_flight = consumer->in_flight } });
+    if (!itself)
+        request_stop(group, consumer, stop, already);
+    if (!already || itself)
+        sl_group_emit(group, &(sl_effect){ .kind = SL_EFFECT_STOPPED,
+                                           .stopped = { .consumer = consumer->id,
+                                                        .asked_by = consumer->asked_by,
+                                                        .already_stopped = already,
+                                                        .in_flight = consumer->in_flight } });
     sl_consumer_lease_over(group, consumer);
     return already ? SL_ERR_ALREADY_STOPPED : SL_OK;
 }

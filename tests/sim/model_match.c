@@ -119,7 +119,8 @@ static bool same_effect(const model_next *want, const sl_effect *b)
     case SL_EFFECT_STOP_REQUESTED:
         return a->stop_requested.consumer == b->stop_requested.consumer &&
                a->stop_requested.asked_by == b->stop_requested.asked_by &&
-               a->stop_requested.deadline_ns == b->stop_requested.deadline_ns;
+               a->stop_requested.deadline_ns == b->stop_requested.deadline_ns &&
+               a->stop_requested.hand_back == b->stop_requested.hand_back;
     case SL_EFFECT_STOPPED:
         return a->stopped.consumer == b->stopped.consumer && a->stopped.asked_by == b->stopped.asked_by &&
                a->stopped.already_stopped == b->stopped.already_stopped &&

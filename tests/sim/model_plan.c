@@ -53,17 +53,28 @@ static void add_hand_back(model *m, const model_consumer *consumer)
     model_plan_next_group(m);
 }
 
-/* Releases; STOP_REQUESTED; STOPPED; DRAINED follows from it by itself. */
+static void add_stop_requested(model *m, const model_consumer *consumer, const sl_stop *stop, bool wish)
+{
+    add_exact(m, (sl_effect){ .kind = SL_EFFECT_STOP_REQUESTED,
+                              .stop_requested = { .consumer = consumer->id,
+                                                  .asked_by = stop->asked_by,
+                                                  .deadline_ns = stop->deadline_ns,
+                                                  .hand_back = wish } });
+}
+
+/* Releases; STOP_REQUESTED; STOPPED; DRAINED follows from it by itself. Nobody but the consumer releases what it holds, except the
+ * server where the consumer could not be asked. */
 void model_plan_stop(model *m, model_consumer *consumer, const sl_stop *stop)
 {
-    const bool first = consumer->state == SL_CONSUMER_ACTIVE;
-    if (stop->hand_back_unstarted && (stop->asked_by != SL_ASKER_OPERATOR || consumer->sends_started))
+    const bool first = consumer->state == SL_CONSUMER_ACTIVE, itself = stop->asked_by == SL_ASKER_CONSUMER;
+    const bool releases = itself || (stop->asked_by == SL_ASKER_SERVER && !consumer->extensions);
+    const bool wish = stop->hand_back_unstarted && !releases;
+    if (stop->hand_back_unstarted && releases)
         add_hand_back(m, consumer);
-    if (first && stop->asked_by != SL_ASKER_CONSUMER)
-        add_exact(m, (sl_effect){ .kind = SL_EFFECT_STOP_REQUESTED,
-                                  .stop_requested = { .consumer = consumer->id,
-                                                      .asked_by = stop->asked_by,
-                                                      .deadline_ns = stop->deadline_ns } });
+    if (!itself && (first || (wish && consumer->state == SL_CONSUMER_STOPPING)))
+        add_stop_requested(m, consumer, stop, wish);
+    if (!first && !itself)
+        return;
     add_alone(m,
               (model_item){ .kind = ITEM_STOPPED,
                             .consumer = consumer->id,

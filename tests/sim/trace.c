@@ -165,8 +165,9 @@ sim_text sim_effect_text(const sl_effect *e)
                        ID(e->deliver.id), CONSUMER(e->deliver.consumer), TOKEN(e->deliver.token),
                        e->deliver.lease_ns, counters_text(e->deliver.counters).chars);
     case SL_EFFECT_STOP_REQUESTED:
-        return text_of("STOP_REQUESTED %s by %s deadline %" PRIu64, CONSUMER(e->stop_requested.consumer),
-                       askers[e->stop_requested.asked_by], e->stop_requested.deadline_ns);
+        return text_of("STOP_REQUESTED %s by %s deadline %" PRIu64 "%s", CONSUMER(e->stop_requested.consumer),
+                       askers[e->stop_requested.asked_by], e->stop_requested.deadline_ns,
+                       e->stop_requested.hand_back ? " with hand-back" : "");
     case SL_EFFECT_STOPPED:
         return text_of("STOPPED %s by %s%s in flight %" PRIu32, CONSUMER(e->stopped.consumer),
                        askers[e->stopped.asked_by], e->stopped.already_stopped ? " already" : "",

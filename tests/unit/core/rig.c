@@ -156,6 +156,8 @@ static void say(sl_text *t, const sl_effect *e)
     case SL_EFFECT_GONE: say_consumer_and(t, e->gone.consumer, " gone"); break;
     case SL_EFFECT_STOP_REQUESTED:
         say_consumer_and(t, e->stop_requested.consumer, askers[e->stop_requested.asked_by]);
+        if (e->stop_requested.hand_back)
+            sl_text_add(t, " hand-back");
         break;
     case SL_EFFECT_SETTLED:
         say_consumer_and(t, e->settled.consumer, " settled ");

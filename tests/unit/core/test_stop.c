@@ -255,19 +255,57 @@ TEST(hand_back_of_everything_drains_at_once)
     rig_free(r);
 }
 
-/* Nobody knows what of it runs: only the consumer itself may say that nothing does. */
-TEST(an_operator_hands_back_nothing_of_a_session_that_never_says_what_it_starts)
+/* The Started of the first is on its way when the operator asks: nobody else gets it, and the consumer releases the other. */
+TEST(an_operators_hand_back_is_a_wish_that_takes_no_running_work_away)
+{
+    rig *r = rig_new(NULL);
+    const uint64_t c1 = rig_join(r, 3);
+
+    rig_offer(r, 3);
+    EXPECT_OK(rig_started(r, c1, 2));
+    rig_join(r, 5);
+    rig_said(r);
+    EXPECT_OK(rig_stop_by(r, c1, SL_ASKER_OPERATOR, true));
+    EXPECT_SAID(r, "c1 asked operator hand-back, c1 stopped 3");
+    EXPECT_OK(rig_started(r, c1, 0));
+    EXPECT_OK(rig_release(r, c1, 1));
+    EXPECT_SAID(r, "0 started, 1 back released, c1 settled 1, c2<-1");
+    EXPECT_OK(rig_ack(r, c1, 0));
+    EXPECT_OK(rig_ack(r, c1, 2));
+    EXPECT_SAID(r, "0 acked, c1 settled 0, 2 acked, c1 settled 2, c1 drained 2/1/0");
+    rig_free(r);
+}
+
+TEST(the_wish_of_a_second_stop_is_told_until_the_consumer_is_drained)
 {
     rig *r = rig_new(NULL);
     const uint64_t c1 = rig_join(r, 2);
 
+    rig_offer(r, 1);
+    EXPECT_OK(rig_stop(r, c1));
+    rig_said(r);
+    EXPECT_ERR(rig_stop_by(r, c1, SL_ASKER_OPERATOR, true), SL_ERR_ALREADY_STOPPED);
+    EXPECT_SAID(r, "c1 asked operator hand-back");
+    EXPECT_ERR(rig_stop_by(r, c1, SL_ASKER_SERVER, false), SL_ERR_ALREADY_STOPPED);
+    EXPECT_SAID(r, "");
+    EXPECT_OK(rig_release(r, c1, 0));
+    EXPECT_SAID(r, "0 back released, c1 settled 0, c1 drained 0/1/0");
+    EXPECT_ERR(rig_stop_by(r, c1, SL_ASKER_OPERATOR, true), SL_ERR_ALREADY_STOPPED);
+    EXPECT_SAID(r, "");
+    rig_free(r);
+}
+
+TEST(the_server_hands_back_for_whom_it_cannot_ask)
+{
+    rig *r = rig_new(NULL);
+    const uint64_t plain = rig_join_as(r, 1, 1, false), c2 = rig_join(r, 1);
+
     rig_offer(r, 2);
     rig_said(r);
-    EXPECT_OK(rig_stop_by(r, c1, SL_ASKER_OPERATOR, true));
-    EXPECT_SAID(r, "c1 asked operator, c1 stopped 2");
-    EXPECT_OK(rig_started(r, c1, 0));
-    EXPECT_ERR(rig_stop_by(r, c1, SL_ASKER_OPERATOR, true), SL_ERR_ALREADY_STOPPED);
-    EXPECT_SAID(r, "0 started, 1 back released, c1 stopped-already 1");
+    EXPECT_OK(rig_stop_by(r, plain, SL_ASKER_SERVER, true));
+    EXPECT_SAID(r, "0 back released, c1 asked server, c1 stopped 0, c1 drained 0/1/0");
+    EXPECT_OK(rig_stop_by(r, c2, SL_ASKER_SERVER, true));
+    EXPECT_SAID(r, "c2 asked server hand-back, c2 stopped 1");
     rig_free(r);
 }
 
