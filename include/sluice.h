@@ -119,8 +119,8 @@ typedef struct sl_consumer_event {
 
 /* What became of a message that this process held. Comes once for each event that was given out. */
 typedef enum sl_consumer_outcome {
-    SL_CONSUMER_SETTLED,  /* the ack or nack is durable */
-    SL_CONSUMER_RELEASED, /* handed back, by sl_consumer_release() or by sl_consumer_stop() */
+    SL_CONSUMER_SETTLED, /* the ack or nack is durable */
+    SL_CONSUMER_RELEASED, /* handed back, by sl_consumer_release(), by sl_consumer_stop() or because an operator wished it */
     SL_CONSUMER_LOST, /* no longer ours: what was said of it, if anything, did not count. Do not start it any more */
     SL_CONSUMER_UNSURE, /* a connection broke between the ack and its answer, and the server has no lease any more: most
                               * likely the ack counted, and if not, the message was given to somebody else */
@@ -153,7 +153,8 @@ typedef struct sl_consumer_handler { /* any of them may be NULL, except `event` 
     void (*event)(void *ctx, const sl_consumer_event *event);
     void (*settled)(void *ctx, sl_consumer_id id, sl_consumer_outcome outcome);
     /* An operator or the server wants this consumer to drain: start nothing more. `stopped` follows and says who. deadline_ms: how
-     * long one will wait; 0: not said. */
+     * long one will wait; 0: not said. If a hand-back is wished too, what was not marked by sl_consumer_started() is being handed back,
+     * unless nothing ever was: then all of it may be running. Comes again when that is wished later. */
     void (*stop_requested)(void *ctx, sl_consumer_bytes reason, uint32_t deadline_ms);
     /* No event comes after this, unless `resumed` comes, or, after a stop by the server, a new connection. */
     void (*stopped)(void *ctx, const sl_consumer_stopped *stopped);
@@ -241,7 +242,7 @@ SL_EXPORT size_t sl_consumer_extend(sl_consumer *consumer, const sl_consumer_id 
                                     uint32_t lease_ms);
 
 /* Work has begun. A consumer that says this for each message is charged only for what it had started; one that never says it is
- * taken to have started everything it holds. Not taken: what is being handed back, and, while there is no connection, everything:
+ * taken to have started everything it holds. Not taken (so look at what is returned): what is being handed back, and, while there is no connection, everything:
  * do not begin with it. */
 SL_EXPORT size_t sl_consumer_started(sl_consumer *consumer, const sl_consumer_id *ids, size_t count);
 

@@ -379,8 +379,24 @@ static bool take_drained(sl_consuming *c, const sl_persistent_response *response
     return true;
 }
 
+/* What others wish is done as far as this side can know it: who has never marked a start may be working on everything it was
+ * given. Our own Stop with a hand-back takes along what it is said for. */
+static void release_unstarted(sl_consuming *c)
+{
+    if (!c->says_started && !c->sends_started)
+        return;
+    SL_LIST_EACH (node, &c->holding.all) {
+        sl_holding_entry *const held = SL_CONTAINER_OF(node, sl_holding_entry, all);
+
+        if (held->verb == SL_HOLDING_NONE && !held->started && !held->is_own)
+            sl_holding_say(&c->holding, held, SL_HOLDING_RELEASE, NULL);
+    }
+}
+
 static bool take_stop_requested(sl_consuming *c, const sl_persistent_response *response)
 {
+    if (response->stop_requested.hand_back_unstarted && !c->hand_back_wanted)
+        release_unstarted(c);
     if (c->handler.stop_requested != NULL)
         c->handler.stop_requested(c->ctx, view(response->stop_requested.reason),
                                   response->stop_requested.deadline_ms);

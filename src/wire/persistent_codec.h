@@ -100,6 +100,7 @@ typedef struct sl_persistent_response {
         struct {
             sl_str reason;
             uint32_t deadline_ms;
+            bool hand_back_unstarted; /* a wish: the server cannot know what was begun */
         } stop_requested;
         struct {
             sl_wire_ids ids, lost;

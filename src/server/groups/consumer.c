@@ -155,6 +155,7 @@ static bool on_stop_requested(void *ctx, const sl_effect *requested, uint32_t de
         reason = SL_STR("An operator has asked this consumer to stop.");
     response.stop_requested.reason = reason;
     response.stop_requested.deadline_ms = deadline_ms;
+    response.stop_requested.hand_back_unstarted = requested->stop_requested.hand_back;
     return say(c, &response);
 }
 

@@ -311,10 +311,13 @@ static void note_gone(sl_card *card)
         forget(card);
 }
 
+/* Who only adds a wish to a stop that there is may have no other reason for it. */
 static void note_reason(sl_card *card)
 {
     const sl_str reason = card->desk->stop_reason;
 
+    if (card->is_stopped && reason.bytes == 0)
+        return;
     desk_card_forget_reason(card);
     if (reason.bytes == 0)
         return;

@@ -38,6 +38,8 @@ static void take_stop_requested(sl_proto_reader *reader, const sl_proto_field *p
         sl_proto_take_text(reader, part, &into->stop_requested.reason);
     else if (part->number == 2)
         sl_proto_take_u32(reader, part, &into->stop_requested.deadline_ms);
+    else if (part->number == 3)
+        sl_proto_take_bool(reader, part, &into->stop_requested.hand_back_unstarted);
 }
 
 static void take_settled(sl_proto_reader *reader, const sl_proto_field *part, sl_persistent_response *into)
@@ -134,6 +136,7 @@ static void put_drained(sl_proto_writer *writer, const sl_persistent_response *r
 
 static void put_stop_requested(sl_proto_writer *writer, const sl_persistent_response *response)
 {
+    sl_proto_put_u64(writer, 3, response->stop_requested.hand_back_unstarted);
     sl_proto_put_u64(writer, 2, response->stop_requested.deadline_ms);
     sl_proto_put_bytes(writer, 1, response->stop_requested.reason);
 }

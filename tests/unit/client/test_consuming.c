@@ -373,6 +373,70 @@ TEST(an_operator_stops_and_may_take_it_back)
     consuming_rig_free(rig);
 }
 
+static bool wish_hand_back(consuming_rig *rig)
+{
+    sl_persistent_response request = { .kind = SL_PERSISTENT_RESPONSE_STOP_REQUESTED };
+
+    request.stop_requested.hand_back_unstarted = true;
+    return consuming_rig_say(rig, &request);
+}
+
+/* The start of 1 crosses with the wish: it is finished here. Afterwards it is like any other stop of an operator. */
+TEST(what_was_not_begun_is_released_when_an_operator_wishes_it)
+{
+    consuming_rig *const rig = joined_with(10, 4);
+
+    EXPECT_EQ(consuming_rig_started(rig, 0, 1), 1);
+    EXPECT_OK(consuming_rig_turn(rig));
+    EXPECT_EQ(consuming_rig_started(rig, 1, 1), 1);
+    EXPECT(wish_hand_back(rig));
+    EXPECT_EQ(consuming_rig_started(rig, 2, 1), 0); /* it is on its way back */
+    EXPECT(consuming_rig_stopped(rig, SL_WIRE_ASKED_BY_OPERATOR, false, 0, 4));
+    EXPECT_OK(consuming_rig_turn(rig));
+    EXPECT_CONSUMER_SENT(rig, "started:0 started:1 release:2,3");
+    EXPECT(consuming_rig_settled(rig, 2, 2));
+    EXPECT_CONSUMER_HEARD(rig, "stop-requested stopped:4^operator released:2 released:3");
+    EXPECT(consuming_rig_event(rig, 4, 9));
+    EXPECT_EQ(consuming_rig_started(rig, 4, 1), 1);
+    EXPECT_CONSUMER_HEARD(rig, "resumed 4");
+    EXPECT_EQ(sl_consuming_is_quiet(&rig->c), true);
+    consuming_rig_free(rig);
+}
+
+TEST(who_never_marks_a_start_may_be_working_on_everything_and_finishes_it)
+{
+    consuming_rig *const rig = joined_with(10, 2);
+
+    EXPECT(wish_hand_back(rig));
+    EXPECT(consuming_rig_stopped(rig, SL_WIRE_ASKED_BY_OPERATOR, false, 0, 2));
+    EXPECT_OK(consuming_rig_turn(rig));
+    EXPECT_CONSUMER_SENT(rig, "");
+    EXPECT_EQ(consuming_rig_ack(rig, 0, 2), 2);
+    EXPECT_OK(consuming_rig_turn(rig));
+    EXPECT_CONSUMER_SENT(rig, "ack:0,1");
+    consuming_rig_free(rig);
+}
+
+/* One that has stopped before hears of the wish as well; what its own Stop hands back is not released besides. */
+TEST(a_wish_that_comes_after_a_stop_is_granted_once)
+{
+    consuming_rig *const rig = joined_with(10, 2);
+
+    EXPECT_EQ(consuming_rig_started(rig, 0, 1), 1);
+    sl_consuming_stop(&rig->c, false);
+    EXPECT_OK(consuming_rig_turn(rig));
+    EXPECT(consuming_rig_stopped(rig, SL_WIRE_ASKED_BY_CONSUMER, false, 0, 2));
+    EXPECT(wish_hand_back(rig));
+    EXPECT(wish_hand_back(rig));
+    EXPECT_OK(consuming_rig_turn(rig));
+    EXPECT_CONSUMER_SENT(rig, "started:0 stop release:1");
+    sl_consuming_stop(&rig->c, true);
+    EXPECT(wish_hand_back(rig));
+    EXPECT_OK(consuming_rig_turn(rig));
+    EXPECT_CONSUMER_SENT(rig, "stop+back");
+    consuming_rig_free(rig);
+}
+
 /* --- servers without extensions --- */
 
 static consuming_rig *joined_old(uint64_t events)

@@ -2,6 +2,7 @@
  * random histories in which no work may be done twice and none may be missing. */
 #include "client/consuming_rig.h"
 #include "server/groups_rig.h"
+#include "server/operators_rig.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -197,6 +198,31 @@ TEST(stop_on_the_real_server_hands_back_and_drains_in_order)
     EXPECT_EQ(consuming_rig_ack(h->rig, 0, 1), 1);
     pump(h);
     EXPECT_CONSUMER_HEARD(h->rig, "settled:0 drained:1/3/0");
+    hosted_free(h);
+}
+
+/* The server decides while the start of 1 has not even left: nobody else may get it. */
+TEST(an_operators_hand_back_that_crosses_with_a_start_repeats_nothing)
+{
+    hosted *const h = hosted_new(4, 4);
+    server_call *other;
+
+    join(h);
+    pump(h);
+    EXPECT_EQ(consuming_rig_started(h->rig, 0, 1), 1);
+    pump(h);
+    other = groups_join(&h->g, (groups_consumer){ .name = "other", .window = 9, .extensions = true });
+    (void)consuming_rig_heard(h->rig);
+    EXPECT_EQ(consuming_rig_started(h->rig, 1, 1), 1);
+    (void)operators_stop(
+        &h->g, STOP(.who = { .consumer_name = SL_STR_INIT("worker-1") }, .hand_back_unstarted = true));
+    pump(h);
+    EXPECT_CONSUMER_HEARD(h->rig, "stop-requested stopped:4^operator released:2 released:3");
+    EXPECT_HEARD(other, "confirmed:orders::g orders:2 orders:3");
+    EXPECT_EQ(consuming_rig_ack(h->rig, 0, 2), 2);
+    pump(h);
+    EXPECT_CONSUMER_HEARD(h->rig, "settled:0 settled:1 drained:2/2/0");
+    EXPECT_EQ(h->rig->c.holding.count, 0);
     hosted_free(h);
 }
 

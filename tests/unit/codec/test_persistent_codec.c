@@ -189,7 +189,8 @@ static bool same_response(const sl_persistent_response *ours, const read_resp *t
                ours->drained.released == theirs->drained->released;
     case SL_PERSISTENT_RESPONSE_STOP_REQUESTED:
         return same_text(ours->stop_requested.reason, theirs->stop_requested->reason) &&
-               ours->stop_requested.deadline_ms == theirs->stop_requested->deadline_ms;
+               ours->stop_requested.deadline_ms == theirs->stop_requested->deadline_ms &&
+               ours->stop_requested.hand_back_unstarted == theirs->stop_requested->hand_back_unstarted;
     case SL_PERSISTENT_RESPONSE_SETTLED:
         return same_ids(&ours->settled.ids, theirs->settled->ids, theirs->settled->n_ids) &&
                same_ids(&ours->settled.lost, theirs->settled->lost, theirs->settled->n_lost);

@@ -347,7 +347,10 @@ static void say_message(sl_text *text, const sl_persistent_response *response)
         say_three(text, "drained", response->drained.settled, response->drained.released,
                   response->drained.lost);
         break;
-    case SL_PERSISTENT_RESPONSE_STOP_REQUESTED: sl_text_add(text, "stop-requested"); break;
+    case SL_PERSISTENT_RESPONSE_STOP_REQUESTED:
+        sl_text_add(text,
+                    response->stop_requested.hand_back_unstarted ? "stop-requested+back" : "stop-requested");
+        break;
     case SL_PERSISTENT_RESPONSE_SETTLED:
         sl_text_add(text, "settled:");
         sl_text_add_u64(text, response->settled.ids.count);

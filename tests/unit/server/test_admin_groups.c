@@ -236,12 +236,14 @@ TEST(stops_and_resumes_over_http)
     call = groups_join(
         &g, (groups_consumer){
                 .name = "a", .window = 1, .extensions = true, .labels = labels, .label_count = 1 });
-    groups_send_ids(call, SL_PERSISTENT_REQUEST_STARTED, NULL, 0); /* it says what it starts: nothing yet */
     expect_post(&g, "/v1/stop", "label=version=42", 202, "\"meant\":1,\"drained\":0,\"in_flight\":1");
     EXPECT_STR(operators_list(&g, WHO(0)), "a=stopping:1^operator");
     expect_post(&g, "/v1/resume", "label=version=42", 200, "{\"resumed\":1,\"too_late\":0,\"rules\":1}");
     EXPECT_STR(operators_list(&g, WHO(0)), "a=active:1");
-    expect_post(&g, "/v1/groups/orders/g/stop", "wait=1s&hand_back=true&once=true", 200, "\"done\":true");
+    expect_post(&g, "/v1/groups/orders/g/stop", "hand_back=true&once=true", 202, "\"in_flight\":1");
+    EXPECT_HEARD_FROM(call, 4, "stop-requested+back stopped:1^operator");
+    groups_release(call, 1, 1);
+    expect_post(&g, "/v1/groups/orders/g/stop", "wait=1s&once=true", 200, "\"done\":true");
     expect_post(&g, "/v1/groups/orders/g/resume", NULL, 409,
                 "\"too_late\":1,\"rules\":0,\"error\":\"Too late");
     groups_done(&g);
