@@ -119,7 +119,10 @@ static void say_response(client *c, const sl_persistent_response *response)
         report_say(r, "  c%u <- drained %u/%u/%u", number, response->drained.settled,
                    response->drained.released, response->drained.lost);
         break;
-    case SL_PERSISTENT_RESPONSE_STOP_REQUESTED: report_say(r, "  c%u <- stop requested", number); break;
+    case SL_PERSISTENT_RESPONSE_STOP_REQUESTED:
+        report_say(r, "  c%u <- stop requested%s", number,
+                   response->stop_requested.hand_back_unstarted ? ", hand back" : "");
+        break;
     case SL_PERSISTENT_RESPONSE_SETTLED:
         say_ids(c, "settled", &response->settled.ids);
         say_ids(c, "lost", &response->settled.lost);
@@ -155,6 +158,8 @@ static void on_message(world_call *call, sl_str message)
     judge_got(c->judged, &response, c->peer.said);
     say_response(c, &response);
     note_response(c, &response);
+    if (response.kind == SL_PERSISTENT_RESPONSE_STOP_REQUESTED && response.stop_requested.hand_back_unstarted)
+        c->wish_heard = true;
 }
 
 static judge_end end_of(const client *c, const sl_call_end_info *info)
@@ -253,7 +258,7 @@ static void join(client *c)
     sl_uuid resume[WORLD_HELD_MAX];
     size_t resume_count;
 
-    c->half_closed = c->drained = c->asked_to_stop = false;
+    c->half_closed = c->drained = c->asked_to_stop = c->wish_heard = false;
     c->ends_at_turn = 0;
     c->call = (world_call){ .message = on_message, .end = on_end, .ctx = c };
     if (c->peer.client == NULL && !world_connect(&c->peer))
@@ -412,6 +417,22 @@ static void stop(client *c)
         report_count(&c->world->report, SITUATION_HANDED_BACK);
 }
 
+/* What it holds and has not begun: only it can know. */
+static void release_unstarted(client *c)
+{
+    sl_uuid ids[WORLD_HELD_MAX];
+    size_t count = 0;
+
+    for (uint32_t i = 0; i < c->held_count; i++) {
+        if (c->held[i].claimed || c->held[i].started)
+            continue;
+        c->held[i].claimed = true;
+        ids[count++] = c->held[i].id;
+    }
+    send_claims(c, SL_PERSISTENT_REQUEST_RELEASE, 0, ids, count);
+    report_count(&c->world->report, SITUATION_WISH_GRANTED);
+}
+
 static void half_close(client *c)
 {
     report_say(&c->world->report, "  c%u -> half-close", c->judged->number);
@@ -507,6 +528,14 @@ static void speak(client *c)
         stop(c);
 }
 
+/* Some do not understand it, and finish what they have. */
+static void hear_wish(client *c)
+{
+    c->wish_heard = false;
+    if (sim_chance(&c->world->rng, 70))
+        release_unstarted(c);
+}
+
 static void misbehave(client *c)
 {
     const uint32_t dice = sim_pick(&c->world->rng, 1000);
@@ -541,6 +570,8 @@ void client_act(client *c)
             join(c);
         return;
     }
+    if (can_speak(c) && c->wish_heard)
+        hear_wish(c);
     if (can_speak(c) && sim_chance(&w->rng, 25))
         speak(c);
     if (c->call.call != NULL && !c->is_steady)

@@ -48,9 +48,7 @@ static void *made(size_t bytes)
 
 void judge_group_init(judge *j, judge_group *group, const char *name, const judge_rules *rules)
 {
-    *group = (judge_group){
-        .judge = j, .rules = *rules, .resume_turn = JUDGE_NEVER, .hand_back_turn = JUDGE_NEVER
-    };
+    *group = (judge_group){ .judge = j, .rules = *rules, .resume_turn = JUDGE_NEVER };
     snprintf(group->name, sizeof group->name, "%s", name);
     sl_list_init(&group->messages);
     sl_list_init(&group->calls);
@@ -132,29 +130,22 @@ void judge_group_recreated(judge_group *group, const judge_rules *rules)
     judge_group_init(j, group, name, rules);
 }
 
-/* A consumer's own Started comes before its own Stop. An operator has another connection: what he asks for may overtake a Started that
- * the server has not surely heard. */
-static void free_unstarted(judge_call *call, uint64_t turn, bool by_operator)
+/* A consumer's own Started comes before its own Stop. */
+static void free_unstarted(judge_call *call, uint64_t turn)
 {
     if (turn < call->hand_back_turn)
         call->hand_back_turn = turn;
     SL_LIST_EACH (node, &call->holds) {
         judge_hold *const hold = SL_CONTAINER_OF(node, judge_hold, of_call);
 
-        const bool may_be_unstarted = by_operator ? !hold->started_sure : hold->started_turn == JUDGE_NEVER;
-        if (may_be_unstarted && turn < hold->hand_back_turn)
+        if (hold->started_turn == JUDGE_NEVER && turn < hold->hand_back_turn)
             hold->hand_back_turn = turn;
     }
 }
 
 void judge_group_stop_sent(judge_group *group, bool hand_back)
 {
-    if (!hand_back)
-        return;
-    if (group->hand_back_turn == JUDGE_NEVER)
-        group->hand_back_turn = group->judge->now.turn;
-    SL_LIST_EACH (node, &group->calls)
-        free_unstarted(SL_CONTAINER_OF(node, judge_call, node), group->judge->now.turn, true);
+    group->hand_back_wished |= hand_back;
 }
 
 void judge_group_resume_sent(judge_group *group)
@@ -247,7 +238,7 @@ judge_hold *judge_hold_add(judge_call *call, judge_message *message, judge_momen
         hold->expire_min_ns = sl_min_u64(hold->expire_min_ns, began_ns + call->group->old_lease_ns);
     if ((call->group->changing || said.turn <= call->group->changed_turn) && !call->extensions)
         hold->free_turn = said.turn;
-    if (call->hand_back_turn != JUDGE_NEVER || call->group->hand_back_turn != JUDGE_NEVER)
+    if (call->hand_back_turn != JUDGE_NEVER)
         hold->hand_back_turn = said.turn;
     sl_list_push_back(&message->holds, &hold->of_message);
     sl_list_push_back(&call->holds, &hold->of_call);
@@ -438,7 +429,7 @@ void judge_stop_sent(judge_call *call, bool hand_back)
         return;
     call->hand_back_asked |= call->stopped_count == 0 && call->stops_sent == 1;
     call->hand_back_again |= call->stopped_count > 0 || call->stops_sent > 1;
-    free_unstarted(call, turn, false);
+    free_unstarted(call, turn);
 }
 
 void judge_half_closed(judge_call *call)

@@ -51,7 +51,7 @@ typedef struct judge_group {
     uint64_t unseen_charges; /* deliveries that no client saw and that may have been charged */
     bool unseen;             /* and that may have been the first of their message */
     uint64_t resume_turn;    /* an operator may have taken a stop back since; JUDGE_NEVER: no */
-    uint64_t hand_back_turn; /* an operator asked for what was not started; JUDGE_NEVER: no */
+    bool hand_back_wished;   /* by an operator: consumers may hear of it, and nothing else */
     uint64_t changed_turn;   /* the last update was answered; 0: there was none */
     uint64_t old_lease_ns;   /* the shortest before it */
     bool changing;           /* an update is on its way: it gives back what clients without extensions hold */
@@ -83,7 +83,7 @@ typedef struct judge_call {
     bool may_be_dropped; /* by an update, before it knows */
     /* Stop */
     uint64_t stop_turn;      /* the consumer sent it; JUDGE_NEVER: not */
-    uint64_t hand_back_turn; /* it, or an operator, may have handed back since */
+    uint64_t hand_back_turn; /* its own Stop may have handed back since */
     bool half_closed;
     bool stopped, drained, stopped_by_other, hand_back_asked, hand_back_again;
     uint32_t stops_sent, stopped_count;

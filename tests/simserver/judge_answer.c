@@ -192,8 +192,7 @@ static uint32_t mark_outstanding(judge_call *call, const sl_wire_ids *ids, judge
         count++;
         if (hold == NULL) {
             /* A delivery waits for the disk, and when its lease ends meanwhile it never leaves. */
-            if (said.since_ns == said.mono_ns && call->hand_back_turn == JUDGE_NEVER &&
-                call->group->hand_back_turn == JUDGE_NEVER)
+            if (said.since_ns == said.mono_ns && call->hand_back_turn == JUDGE_NEVER)
                 JUDGE_FAIL(call, STOP, "Stopped of c%u lists what it never got", call->number);
             call->outstanding_unseen++;
             continue;
@@ -276,12 +275,8 @@ static void first_stopped(judge_call *call, const sl_persistent_response *respon
         hold->was_outstanding = hold->is_counted = false;
     }
     call->outstanding = mark_outstanding(call, &response->stopped.outstanding, said);
-    call->handed_back_max = call->hand_back_turn == JUDGE_NEVER && call->group->hand_back_turn == JUDGE_NEVER
-                                ? 0
-                                : count_handed_back(call);
     /* What was leased and had not left when the stop came is handed back too. */
-    if (call->hand_back_turn != JUDGE_NEVER || call->group->hand_back_turn != JUDGE_NEVER)
-        call->handed_back_max += call->window;
+    call->handed_back_max = call->hand_back_turn == JUDGE_NEVER ? 0 : count_handed_back(call) + call->window;
     call->handed_back_min = count_surely_handed_back(call, said);
     if (response->stopped.in_flight != call->outstanding)
         JUDGE_FAIL(call, STOP, "Stopped of c%u says %u in flight and lists %u", call->number,
@@ -297,6 +292,8 @@ void judge_got_stopped(judge_call *call, const sl_persistent_response *response,
     call->stopped_count++;
     if (response->stopped.already_stopped && !call->stopped)
         JUDGE_FAIL(call, STOP, "the first Stopped of c%u says already_stopped", call->number);
+    if (response->stopped.already_stopped && call->stops_sent == 0 && !call->half_closed)
+        JUDGE_FAIL(call, STOP, "c%u was answered a Stop that it never sent", call->number);
     if (!response->stopped.already_stopped && call->stopped && !taken_back)
         JUDGE_FAIL(call, STOP, "c%u was stopped twice", call->number);
     if (response->stopped.already_stopped)
@@ -339,9 +336,8 @@ void judge_got_drained(judge_call *call, const sl_persistent_response *response,
     const uint32_t settled = response->drained.settled, released = response->drained.released,
                    lost = response->drained.lost, all = settled + released + lost;
     const uint32_t lost_max = count_may_have_ended(call, said) + call->outstanding_unseen;
-    const bool hand_back_again = call->hand_back_again || call->group->hand_back_turn != JUDGE_NEVER;
     const uint32_t released_max =
-        call->released_since + call->handed_back_max + (hand_back_again ? count_unstarted(call) : 0);
+        call->released_since + call->handed_back_max + (call->hand_back_again ? count_unstarted(call) : 0);
 
     report_count(call->group->judge->report, lost > 0 ? SITUATION_DRAINED_LATE : SITUATION_DRAINED);
     if (!call->stopped || call->drained)
@@ -378,7 +374,10 @@ void judge_got(judge_call *call, const sl_persistent_response *response, judge_m
         judge_got_settled(call, &response->settled.ids, false, said);
         judge_got_settled(call, &response->settled.lost, true, said);
         break;
-    case SL_PERSISTENT_RESPONSE_STOP_REQUESTED: break;
+    case SL_PERSISTENT_RESPONSE_STOP_REQUESTED:
+        if (response->stop_requested.hand_back_unstarted && !call->group->hand_back_wished)
+            JUDGE_FAIL(call, STOP, "c%u was told of a wish that nobody had", call->number);
+        break;
     case SL_PERSISTENT_RESPONSE_UNSET:
         JUDGE_FAIL(call, WRONG, "c%u got an empty message", call->number);
         break;

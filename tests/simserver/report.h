@@ -44,6 +44,7 @@ typedef enum report_rule {
     XX(DRAINED, "Drained")                                                                                   \
     XX(DRAINED_LATE, "Drained with something lost")                                                          \
     XX(HANDED_BACK, "stops that hand back")                                                                  \
+    XX(WISH_GRANTED, "releases that an operator wished for")                                                 \
     XX(HALF_CLOSED, "half-closed calls")                                                                     \
     XX(CANCELLED, "cancelled calls")                                                                         \
     XX(CUT, "connections cut")                                                                               \

@@ -79,7 +79,7 @@ typedef struct client {
     uint32_t window, reconnect_ms;
     sl_wire_id_form id_form;
     /* What it does. */
-    bool half_closed, drained, asked_to_stop;
+    bool half_closed, drained, asked_to_stop, wish_heard;
     uint64_t joins_at_turn; /* without a call: when to try again */
     uint64_t ends_at_turn;  /* with one: when to leave, because there is nothing to do any more; 0: not */
     bool lists_resume;
