@@ -205,11 +205,12 @@ static unsigned send_until_held(groups *g, server_call *call)
         .kind = SL_PERSISTENT_REQUEST_ACK,
         .ids = { .count = SL_COUNT_OF(ids), .list = ids, .form = SL_WIRE_ID_STRUCTURED }
     };
-    const sl_str text = { (const char *)message, sl_persistent_request_size(&request) };
+    sl_str text = { (const char *)message, 0 };
     unsigned sent = 0;
 
     for (unsigned i = 0; i < SL_COUNT_OF(ids); i++)
         ids[i] = (sl_uuid){ { 1, (uint8_t)(i >> 8), (uint8_t)i } };
+    text.bytes = sl_persistent_request_size(&request);
     EXPECT(text.bytes <= sizeof message);
     sl_persistent_request_encode(&request, message, text.bytes);
     for (; sent < 100 && sl_call_send(call->call, &text, 1) != SL_ERR_FULL; sent++)
