@@ -411,7 +411,7 @@ static void collect(void *ctx, sl_desk *desk)
     sl_desk_cards(desk, note_meant, ctx);
 }
 
-/* One by one, or to hand back what those hold that were stopped before. */
+/* One by one, or to tell the wish for a hand-back to those that were stopped before. */
 static void stop_card(void *ctx, sl_card *card)
 {
     acting *const a = ctx;
