@@ -486,6 +486,9 @@ static bool is_lingering(const world *w)
     return false;
 }
 
+/* Patient batches get no company any more, and groups that were refused for want of room try again after a second. */
+#define CALM_NS UINT64_C(2000000000)
+
 static void be_calm(world *w)
 {
     tight_memory_calm(&w->memory);
@@ -502,10 +505,8 @@ void world_calm(world *w)
 {
     be_calm(w);
     world_rest(w);
-    if (sl_door_inside(w->host->door) > 0) { /* what can wait for company gets none */
-        world_advance(w, SL_HOST_PATIENCE_NS);
-        world_rest(w);
-    }
+    world_advance(w, CALM_NS);
+    world_rest(w);
     if (is_lingering(w)) {
         world_advance(w, sl_wire_limits_default.linger_timeout_ns);
         world_rest(w);
