@@ -120,19 +120,6 @@ sl_err sl_buf_append_u64le(sl_buf *buf, uint64_t value)
     return append_le(buf, value, 8);
 }
 
-uint8_t *sl_buf_tail(sl_buf *buf)
-{
-    assert(buf->memory != NULL); /* else nothing was reserved */
-    return buf->memory + buf->start + buf->bytes;
-}
-
-void sl_buf_added(sl_buf *buf, size_t bytes)
-{
-    assert(bytes <= buf->capacity - buf->start - buf->bytes);
-    assert(bytes <= buf->limit_bytes - buf->bytes);
-    buf->bytes += bytes;
-}
-
 void sl_buf_consume(sl_buf *buf, size_t bytes)
 {
     assert(bytes <= buf->bytes);

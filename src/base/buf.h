@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/err.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -52,8 +53,18 @@ sl_err sl_buf_append_u64le(sl_buf *buf, uint64_t value);
 
 /* For writing in place: reserve, write behind the content at sl_buf_tail(), then say how many bytes were
  * written, at most as many as were reserved. */
-uint8_t *sl_buf_tail(sl_buf *buf);
-void sl_buf_added(sl_buf *buf, size_t bytes);
+static inline uint8_t *sl_buf_tail(sl_buf *buf)
+{
+    assert(buf->memory != NULL); /* else nothing was reserved */
+    return buf->memory + buf->start + buf->bytes;
+}
+
+static inline void sl_buf_added(sl_buf *buf, size_t bytes)
+{
+    assert(bytes <= buf->capacity - buf->start - buf->bytes);
+    assert(bytes <= buf->limit_bytes - buf->bytes);
+    buf->bytes += bytes;
+}
 
 /* Drops bytes at the front, at most buf->bytes. O(1), fails never. */
 void sl_buf_consume(sl_buf *buf, size_t bytes);

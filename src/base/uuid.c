@@ -14,16 +14,17 @@ static bool dash_before(size_t byte_index)
     return byte_index == 4 || byte_index == 6 || byte_index == 8 || byte_index == 10;
 }
 
-/* Value of a hexadecimal digit, or -1. */
-static int digit_value(char c)
+/* One more than the value of a hexadecimal digit, or 0. A table, because digits of ids cannot be guessed: of comparisons every other one
+ * would be guessed wrong. */
+static unsigned digit_value_and_one(char c)
 {
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
+    static const uint8_t values[UINT8_MAX + 1] = {
+        ['0'] = 1,  2,  3,  4,  5,  6,  7, 8, 9, 10, /* in a row up to '9' */
+        ['A'] = 11, 12, 13, 14, 15, 16,              /* and to 'F' */
+        ['a'] = 11, 12, 13, 14, 15, 16,
+    };
+
+    return values[(uint8_t)c];
 }
 
 sl_err sl_uuid_parse(const char *text, size_t text_bytes, sl_uuid *ret_uuid)
@@ -35,11 +36,11 @@ sl_err sl_uuid_parse(const char *text, size_t text_bytes, sl_uuid *ret_uuid)
     for (size_t i = 0; i < sizeof uuid.bytes; i++) {
         if (dash_before(i) && *text++ != '-')
             return SL_ERR_INVALID;
-        const int high = digit_value(*text++);
-        const int low = digit_value(*text++);
-        if (high < 0 || low < 0)
+        const unsigned high = digit_value_and_one(*text++);
+        const unsigned low = digit_value_and_one(*text++);
+        if (high == 0 || low == 0)
             return SL_ERR_INVALID;
-        uuid.bytes[i] = (uint8_t)(high << 4 | low);
+        uuid.bytes[i] = (uint8_t)((high - 1) << 4 | (low - 1));
     }
     *ret_uuid = uuid;
     return SL_OK;

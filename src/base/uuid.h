@@ -25,6 +25,9 @@ void sl_uuid_format(sl_uuid uuid, char text[SL_UUID_TEXT_BYTES + 1]);
 /* Version 4 from 16 random bytes: six bits of them are overwritten with version and variant. */
 sl_uuid sl_uuid_v4(const uint8_t random[16]);
 
+/* Version 5 (RFC 9562): the same for the same two, in every language that has uuid5(). For ids that are made from other ids. */
+sl_uuid sl_uuid_v5(sl_uuid space, const void *name, size_t name_bytes);
+
 /* The structured form: most and least significant 64 bits, as two's complement. */
 sl_uuid sl_uuid_from_halves(int64_t most, int64_t least);
 void sl_uuid_to_halves(sl_uuid uuid, int64_t *ret_most, int64_t *ret_least);

@@ -115,3 +115,26 @@ TEST(uuids_are_equal_only_in_all_bytes)
         EXPECT_ROW(sl_uuid_equal(uuid, uuid), i);
     }
 }
+
+/* From uuid5() of another language; the last one needs more than two blocks of the hash. */
+TEST(an_id_from_a_name_is_the_one_that_others_make_of_it_B16)
+{
+    static const struct {
+        const char *space, *name, *wanted;
+    } rows[] = {
+        { "6ba7b810-9dad-11d1-80b4-00c04fd430c8", "python.org", "886313e1-3b8a-5372-9b90-0c9aee199e5d" },
+        { "6ba7b811-9dad-11d1-80b4-00c04fd430c8", "", "1b4db7eb-4057-5ddf-91e0-36dec72071f5" },
+    };
+    char text[SL_UUID_TEXT_BYTES + 1], name[200];
+    sl_uuid space;
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        EXPECT_OK(sl_uuid_parse(rows[i].space, SL_UUID_TEXT_BYTES, &space));
+        sl_uuid_format(sl_uuid_v5(space, rows[i].name, strlen(rows[i].name)), text);
+        EXPECT_STR(text, rows[i].wanted);
+    }
+    memset(name, 'a', sizeof name);
+    EXPECT_OK(sl_uuid_parse(rows[0].space, SL_UUID_TEXT_BYTES, &space));
+    sl_uuid_format(sl_uuid_v5(space, name, sizeof name), text);
+    EXPECT_STR(text, "fe30bfa6-ef90-59b3-b108-118411d0f0ab");
+}
