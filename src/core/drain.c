@@ -52,6 +52,21 @@ void sl_drain_init(sl_drain *drain, const sl_budget *budget, bool finish_unstart
     sl_drain_check(drain);
 }
 
+void sl_drain_shorten(sl_drain *drain, uint64_t grace_ns)
+{
+    const sl_budget_wish wish = { .grace_ns =
+                                      sl_max_u64(grace_ns, SL_BUDGET_GRACE_LEAST_MS * UINT64_C(1000000)) };
+    sl_budget shorter;
+
+    if (drain->phase != SL_DRAIN_RUNNING || sl_budget_make(&wish, &shorter) != SL_OK ||
+        shorter.grace_ns >= drain->budget.grace_ns)
+        return;
+    for (int i = 0; i < SL_BUDGET_PART_COUNT_; i++)
+        shorter.part_ns[i] = sl_min_u64(shorter.part_ns[i], drain->budget.part_ns[i]);
+    drain->budget = shorter;
+    sl_drain_check(drain);
+}
+
 static void note_time(sl_drain *drain, uint64_t now_ns)
 {
     assert(now_ns >= drain->now_ns);

@@ -154,6 +154,10 @@ typedef struct sl_drain_call {
     bool escalates; /* if a drain is on already: stop waiting for handlers, abort them. For signals */
 } sl_drain_call;
 
+/* A drain that has not begun gets less time than usual: all parts are derived from this grace, and none becomes longer than it was. A
+ * longer grace changes nothing, and SL_BUDGET_GRACE_LEAST_MS is the shortest. */
+void sl_drain_shorten(sl_drain *drain, uint64_t grace_ns);
+
 /* Begins the drain. True when this call began it; a later one never changes the reason. */
 bool sl_drain_begin(sl_drain *drain, sl_drain_call call, uint64_t now_ns);
 

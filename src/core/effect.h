@@ -155,6 +155,7 @@ typedef struct sl_effect {
             sl_uuid id;
             uint64_t from, to;
             sl_park_cause cause;
+            sl_back_cause last; /* how its last delivery ended; COUNT_: a BACK has told. Not in the record */
             sl_counters counters;
         } park;
         struct {
@@ -203,6 +204,7 @@ typedef struct sl_effect {
         struct {
             uint64_t consumer;
             uint32_t settled, released, lost; /* leases that ended so since the stop */
+            uint32_t interrupted;             /* of released: after they were started */
         } drained;
     };
 } sl_effect;

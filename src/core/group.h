@@ -268,7 +268,9 @@ typedef struct sl_consumer_info {
     uint32_t window, in_flight;
     uint64_t deliveries;              /* since it joined */
     uint32_t settled, released, lost; /* leases that ended so since the stop, when stopping or drained */
+    uint32_t interrupted;             /* of released: after they were started */
     bool cordoned;
+    bool sends_started; /* else nobody knows what it has begun of what it holds */
 } sl_consumer_info;
 
 typedef void sl_consumer_fn(void *ctx, const sl_consumer_info *info);

@@ -6,7 +6,7 @@
  *      claim.c     ack, nack, release, started, extend
  *      session.c   join, leave, away, stop, resume, rules, cordon
  *      line.c      a lane: position order, what was read, checkpoint
- *      queue.c     which message is next; strategy.c, pinned.c: who gets it
+ *      lineup.c    which message is next; strategy.c, pinned.c: who gets it
  *      load.c      replay, open, snapshot
  *      inspect.c   information and sl_group_check()
  *
@@ -76,10 +76,10 @@ typedef struct sl_message {
 } sl_message;
 
 /* Available messages in delivery order: those that were delivered before, replayed ones, new ones. */
-typedef struct sl_queue {
+typedef struct sl_lineup {
     sl_pairing again;
     sl_list fresh; /* ascending, because messages are read in that order */
-} sl_queue;
+} sl_lineup;
 
 typedef struct sl_bucket {
     sl_pairing keys;       /* those that could give out a message, by their first one */
@@ -95,7 +95,7 @@ typedef struct sl_bucket {
 struct sl_key {
     sl_map_node by_hash;
     sl_list waiting; /* in its bucket's list; or the free ones */
-    sl_queue queue;
+    sl_lineup queue;
     sl_pairing_node in_bucket;
     sl_bucket *bucket;
     uint64_t hash;
@@ -124,6 +124,7 @@ struct sl_consumer {
     uint32_t tag_count, window, in_flight, owned_count;
     uint32_t current; /* messages that it is the holder of, by a lease that lives or has ended */
     uint32_t settled, released, lost; /* leases that ended so since the stop */
+    uint32_t interrupted;             /* of released: after they were started */
     sl_consumer_state state;
     sl_asker asked_by;
     bool extensions : 1;
@@ -167,7 +168,7 @@ struct sl_group {
     uint32_t place_count; /* messages, and those settled before they were read again */
     uint32_t state_counts[SL_CONSUMER_STATE_COUNT_];
 
-    sl_queue queue;              /* ring strategies: everything available */
+    sl_lineup queue;             /* ring strategies: everything available */
     sl_list ring, ring_cordoned; /* ring strategies: active consumers with room */
     sl_list hungry;              /* pinned: consumers with room whose buckets have work */
     sl_list unowned;             /* pinned: buckets with work and without an owner */
@@ -239,11 +240,11 @@ void sl_consumer_lease_over(sl_group *group, sl_consumer *consumer); /* after th
 void sl_consumer_window_over(sl_group *group, sl_consumer *consumer);
 void sl_consumer_set_state(sl_group *group, sl_consumer *consumer, sl_consumer_state state);
 
-/* queue.c: the order of delivery */
-void sl_queue_init(sl_queue *queue);
-void sl_queue_insert(sl_queue *queue, sl_message *message); /* by its index: FRESH or AGAIN */
-void sl_queue_remove(sl_queue *queue, sl_message *message);
-sl_message *sl_queue_first(const sl_queue *queue);
+/* lineup.c: the order of delivery */
+void sl_lineup_init(sl_lineup *queue);
+void sl_lineup_insert(sl_lineup *queue, sl_message *message); /* by its index: FRESH or AGAIN */
+void sl_lineup_remove(sl_lineup *queue, sl_message *message);
+sl_message *sl_lineup_first(const sl_lineup *queue);
 bool sl_message_before(const sl_message *a, const sl_message *b);
 
 /* strategy.c: the four strategies behind one set of verbs */

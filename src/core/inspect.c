@@ -16,7 +16,9 @@ static void describe(const sl_consumer *consumer, sl_consumer_info *ret_info)
                                     .settled = consumer->settled,
                                     .released = consumer->released,
                                     .lost = consumer->lost,
-                                    .cordoned = consumer->cordoned };
+                                    .interrupted = consumer->interrupted,
+                                    .cordoned = consumer->cordoned,
+                                    .sends_started = consumer->sends_started };
 }
 
 sl_err sl_group_consumer(const sl_group *group, uint64_t consumer_id, sl_consumer_info *ret_info)

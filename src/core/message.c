@@ -243,6 +243,7 @@ static void note_end(sl_group *group, const sl_message *message, lease_end how)
         return;
     holder->settled += how == END_SETTLED;
     holder->released += how == END_RELEASED;
+    holder->interrupted += how == END_RELEASED && message->started;
     holder->lost += how == END_LOST;
 }
 
@@ -274,7 +275,7 @@ void sl_message_settle(sl_group *group, sl_message *message, sl_settle_cause cau
     forget(group, message);
 }
 
-static void park(sl_group *group, sl_message *message, sl_park_cause cause)
+static void park(sl_group *group, sl_message *message, sl_park_cause cause, sl_back_cause last)
 {
     const sl_range range = sl_line_settled_around(&group->lines[message->lane], message);
 
@@ -285,6 +286,7 @@ static void park(sl_group *group, sl_message *message, sl_park_cause cause)
                                                  .from = range.from,
                                                  .to = range.to,
                                                  .cause = cause,
+                                                 .last = last,
                                                  .counters = message->counters } });
     forget(group, message);
 }
@@ -292,7 +294,7 @@ static void park(sl_group *group, sl_message *message, sl_park_cause cause)
 void sl_message_park(sl_group *group, sl_message *message, sl_park_cause cause)
 {
     note_end(group, message, END_SETTLED);
-    park(group, message, cause);
+    park(group, message, cause, SL_BACK_NACKED);
 }
 
 /* Attempts are limited by the group, so the policy is only asked how long to wait. The randomness of the
@@ -334,9 +336,9 @@ static bool is_spent(const sl_group *group, const sl_message *message)
     return kills_are_spent(group, message) || message->counters.attempts >= group->settings.retries_max;
 }
 
-static void park_spent(sl_group *group, sl_message *message)
+static void park_spent(sl_group *group, sl_message *message, sl_back_cause last)
 {
-    park(group, message, kills_are_spent(group, message) ? SL_PARK_KILLS : SL_PARK_RETRIES);
+    park(group, message, kills_are_spent(group, message) ? SL_PARK_KILLS : SL_PARK_RETRIES, last);
 }
 
 /* Settings may have changed meanwhile: then it has another try. */
@@ -346,7 +348,7 @@ static void park_if_owed(sl_group *group, sl_message *message)
         return;
     message->owes_park = false;
     if (is_spent(group, message))
-        park_spent(group, message);
+        park_spent(group, message, SL_BACK_COUNT_);
 }
 
 void sl_messages_park_owed(sl_group *group)
@@ -400,7 +402,7 @@ static void give_back(sl_group *group, sl_message *message, sl_back_cause cause,
     }
     if (charged && is_spent(group, message)) {
         if (group->hold == SL_HOLD_NOTHING) {
-            park_spent(group, message);
+            park_spent(group, message, cause);
             return;
         }
         message->owes_park = group->owes_parks = true;

@@ -21,7 +21,7 @@
 
 static sl_message *key_first(const sl_pairing_node *node)
 {
-    return sl_queue_first(&SL_CONTAINER_OF(node, const sl_key, in_bucket)->queue);
+    return sl_lineup_first(&SL_CONTAINER_OF(node, const sl_key, in_bucket)->queue);
 }
 
 static bool key_before(const sl_pairing_node *a, const sl_pairing_node *b)
@@ -117,7 +117,7 @@ static void key_detach(sl_group *group, sl_key *key)
 /* Into the heap of its bucket, or among those that wait; a key without messages is in neither. */
 static void key_link(const sl_group *group, sl_key *key)
 {
-    const sl_message *const first = sl_queue_first(&key->queue);
+    const sl_message *const first = sl_lineup_first(&key->queue);
 
     if (first == NULL)
         return;
@@ -168,7 +168,7 @@ static sl_key *key_new(sl_group *group, uint64_t hash, uint64_t seeded)
     key = SL_CONTAINER_OF(node, sl_key, waiting);
     *key = (sl_key){ .hash = hash, .bucket = &group->buckets[seeded % BUCKETS] };
     sl_list_init(&key->waiting);
-    sl_queue_init(&key->queue);
+    sl_lineup_init(&key->queue);
     sl_pool_map_insert(&group->keys, &key->by_hash, seeded);
     return key;
 }
@@ -209,14 +209,14 @@ void sl_pinned_first_delivery(sl_message *message)
 void sl_pinned_message_ready(sl_group *group, sl_message *message)
 {
     key_detach(group, message->key);
-    sl_queue_insert(&message->key->queue, message);
+    sl_lineup_insert(&message->key->queue, message);
     key_attach(group, message->key);
 }
 
 void sl_pinned_message_unready(sl_group *group, sl_message *message)
 {
     key_detach(group, message->key);
-    sl_queue_remove(&message->key->queue, message);
+    sl_lineup_remove(&message->key->queue, message);
     key_attach(group, message->key);
 }
 

@@ -85,7 +85,8 @@ static void drained(sl_group *group, sl_consumer *consumer)
                                        .drained = { .consumer = consumer->id,
                                                     .settled = consumer->settled,
                                                     .released = consumer->released,
-                                                    .lost = consumer->lost } });
+                                                    .lost = consumer->lost,
+                                                    .interrupted = consumer->interrupted } });
 }
 
 /* One that is away since its connection broke has a time to come back; one that a restart left has its leases. */
@@ -139,7 +140,7 @@ static void shut_gate(sl_group *group, sl_consumer *consumer, sl_asker asked_by)
     sl_strategy_consumer_out(group, consumer);
     sl_consumer_set_state(group, consumer, SL_CONSUMER_STOPPING);
     consumer->asked_by = asked_by;
-    consumer->settled = consumer->released = consumer->lost = 0;
+    consumer->settled = consumer->released = consumer->lost = consumer->interrupted = 0;
     consumer->stopped_singly = false;
 }
 

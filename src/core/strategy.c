@@ -17,7 +17,7 @@ static bool is_pinned(const sl_group *group)
 
 void sl_strategy_init(sl_group *group)
 {
-    sl_queue_init(&group->queue);
+    sl_lineup_init(&group->queue);
     sl_list_init(&group->ring);
     sl_list_init(&group->ring_cordoned);
     if (group->limits.keyed)
@@ -47,7 +47,7 @@ void sl_strategy_message_ready(sl_group *group, sl_message *message)
     if (is_pinned(group))
         sl_pinned_message_ready(group, message);
     else
-        sl_queue_insert(&group->queue, message);
+        sl_lineup_insert(&group->queue, message);
 }
 
 void sl_strategy_message_unready(sl_group *group, sl_message *message)
@@ -55,7 +55,7 @@ void sl_strategy_message_unready(sl_group *group, sl_message *message)
     if (is_pinned(group))
         sl_pinned_message_unready(group, message);
     else
-        sl_queue_remove(&group->queue, message);
+        sl_lineup_remove(&group->queue, message);
 }
 
 static void ring_leave(sl_consumer *consumer)
@@ -138,7 +138,7 @@ bool sl_strategy_next(sl_group *group, sl_message **ret_message, sl_consumer **r
 
     if (is_pinned(group))
         return sl_pinned_next(group, ret_message, ret_consumer);
-    message = sl_queue_first(&group->queue);
+    message = sl_lineup_first(&group->queue);
     if (message == NULL || sl_list_empty(ring))
         return false;
     *ret_message = message;

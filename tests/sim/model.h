@@ -58,6 +58,7 @@ typedef struct model_consumer {
     bool stopped_alone;  /* an operator or the server stopped this very one: no rule that goes can undo it */
     uint64_t since_ns, deliveries;
     uint32_t settled, released, lost; /* leases that ended so since the stop */
+    uint32_t interrupted;             /* of released: after they were started */
     uint64_t window_end_ns;           /* away: when what it holds goes back; SL_NEVER: never by itself */
     bool windowless;                  /* away since a restart: stays until it is holder of nothing */
     uint32_t slot;                    /* its bit in model_key.owners */

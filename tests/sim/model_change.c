@@ -13,12 +13,13 @@ void model_push(model *m, const sl_effect *effect)
     m->next[m->next_count++] = (model_next){ .effect = *effect };
 }
 
-static void count_end(model_consumer *holder, model_end_of_lease how)
+static void count_end(model_consumer *holder, model_end_of_lease how, bool started)
 {
     if (holder->state != SL_CONSUMER_STOPPING)
         return;
     holder->settled += how == LEASE_SETTLED;
     holder->released += how == LEASE_RELEASED;
+    holder->interrupted += how == LEASE_RELEASED && started;
     holder->lost += how == LEASE_LOST;
 }
 
@@ -31,7 +32,7 @@ void model_lease_ends(model *m, model_message *message, model_end_of_lease how)
     assert(holder != NULL && holder->in_flight > 0);
     message->live = false;
     holder->in_flight--;
-    count_end(holder, how);
+    count_end(holder, how, message->started);
     model_slot_freed(m, holder);
 }
 
@@ -62,7 +63,8 @@ void model_after_lease(model *m, uint64_t holder)
                                     .drained = { .consumer = holder,
                                                  .settled = consumer->settled,
                                                  .released = consumer->released,
-                                                 .lost = consumer->lost } });
+                                                 .lost = consumer->lost,
+                                                 .interrupted = consumer->interrupted } });
     if (consumer->state == SL_CONSUMER_AWAY && is_done_waiting(m, consumer) &&
         !is_planned(m, ITEM_GONE, holder))
         model_push(m, &(sl_effect){ .kind = SL_EFFECT_GONE, .gone = { .consumer = holder } });
@@ -75,7 +77,7 @@ void model_stop(model *m, model_consumer *consumer, sl_asker asked_by)
     consumer->asked_by = asked_by;
     consumer->stopped_itself = consumer->stopped_alone = false;
     consumer->since_ns = m->now_ns;
-    consumer->settled = consumer->released = consumer->lost = 0;
+    consumer->settled = consumer->released = consumer->lost = consumer->interrupted = 0;
 }
 
 /* Leases of it that ended are nobody's now. */

@@ -73,12 +73,14 @@ static bool charges(const model *m, const model_message *message, sl_back_cause 
     return false;
 }
 
-static model_next parked(const model_message *message, sl_park_cause cause, sl_counters counters)
+static model_next parked(const model_message *message, sl_park_cause cause, sl_back_cause last,
+                         sl_counters counters)
 {
     return (model_next){ .effect = { .kind = SL_EFFECT_PARK,
                                      .park = { .place = message->place,
                                                .id = message->id,
                                                .cause = cause,
+                                               .last = last,
                                                .counters = counters } } };
 }
 
@@ -114,9 +116,9 @@ model_next model_return(const model *m, const model_message *message, sl_back_ca
     counters.kills += cause == SL_BACK_DIED && message->started;
     const bool charged = charges(m, message, cause, counters);
     if (charged && m->settings.kills_max > 0 && counters.kills >= m->settings.kills_max)
-        return parked(message, SL_PARK_KILLS, counters);
+        return parked(message, SL_PARK_KILLS, cause, counters);
     if (charged && counters.attempts >= m->settings.retries_max)
-        return parked(message, SL_PARK_RETRIES, counters);
+        return parked(message, SL_PARK_RETRIES, cause, counters);
     counters.attempts += charged;
     model_next next = { .effect = { .kind = SL_EFFECT_BACK,
                                     .back = { .place = message->place,

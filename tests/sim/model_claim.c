@@ -165,6 +165,7 @@ static model_next park_of(const model_message *message)
                                      .park = { .place = message->place,
                                                .id = message->id,
                                                .cause = SL_PARK_ASKED,
+                                               .last = SL_BACK_NACKED,
                                                .counters = message->counters } } };
 }
 

@@ -110,7 +110,8 @@ static bool same_effect(const model_next *want, const sl_effect *b)
                a->settle.cause == b->settle.cause;
     case SL_EFFECT_PARK:
         return same_place(a->park.place, b->park.place) && model_same_id(a->park.id, b->park.id) &&
-               a->park.cause == b->park.cause && same_counters(a->park.counters, b->park.counters);
+               a->park.cause == b->park.cause && a->park.last == b->park.last &&
+               same_counters(a->park.counters, b->park.counters);
     case SL_EFFECT_DELIVER:
         return same_place(a->deliver.place, b->deliver.place) &&
                model_same_id(a->deliver.id, b->deliver.id) && a->deliver.consumer == b->deliver.consumer &&
@@ -130,7 +131,8 @@ static bool same_effect(const model_next *want, const sl_effect *b)
     case SL_EFFECT_LOST: return a->lost.consumer == b->lost.consumer && model_same_id(a->lost.id, b->lost.id);
     case SL_EFFECT_DRAINED:
         return a->drained.consumer == b->drained.consumer && a->drained.settled == b->drained.settled &&
-               a->drained.released == b->drained.released && a->drained.lost == b->drained.lost;
+               a->drained.released == b->drained.released && a->drained.lost == b->drained.lost &&
+               a->drained.interrupted == b->drained.interrupted;
     case SL_EFFECT_JOIN:
         return a->join.consumer == b->join.consumer && model_same_id(a->join.session, b->join.session) &&
                a->join.sends_started == b->join.sends_started;

@@ -145,9 +145,10 @@ sim_text sim_effect_text(const sl_effect *e)
         return text_of("SETTLE %s %s %s range [%" PRIu64 ", %" PRIu64 ")", PLACE(e->settle.place),
                        ID(e->settle.id), settles[e->settle.cause], e->settle.from, e->settle.to);
     case SL_EFFECT_PARK:
-        return text_of("PARK %s %s %s range [%" PRIu64 ", %" PRIu64 ") (%s)", PLACE(e->park.place),
-                       ID(e->park.id), parks[e->park.cause], e->park.from, e->park.to,
-                       counters_text(e->park.counters).chars);
+        return text_of("PARK %s %s %s after %s range [%" PRIu64 ", %" PRIu64 ") (%s)", PLACE(e->park.place),
+                       ID(e->park.id), parks[e->park.cause],
+                       e->park.last == SL_BACK_COUNT_ ? "a BACK" : backs[e->park.last], e->park.from,
+                       e->park.to, counters_text(e->park.counters).chars);
     case SL_EFFECT_CHECKPOINT:
         return text_of("CHECKPOINT lane %d below %" PRIu64, (int)e->checkpoint.lane, e->checkpoint.below);
     case SL_EFFECT_PASSED:
@@ -175,9 +176,10 @@ sim_text sim_effect_text(const sl_effect *e)
     case SL_EFFECT_SETTLED: return text_of("SETTLED %s %s", CONSUMER(e->settled.consumer), ID(e->settled.id));
     case SL_EFFECT_LOST: return text_of("LOST %s %s", CONSUMER(e->lost.consumer), ID(e->lost.id));
     case SL_EFFECT_DRAINED:
-        return text_of("DRAINED %s settled %" PRIu32 " released %" PRIu32 " lost %" PRIu32,
+        return text_of("DRAINED %s settled %" PRIu32 " released %" PRIu32 " interrupted %" PRIu32
+                       " lost %" PRIu32,
                        CONSUMER(e->drained.consumer), e->drained.settled, e->drained.released,
-                       e->drained.lost);
+                       e->drained.interrupted, e->drained.lost);
     case SL_EFFECT_COUNT_: break;
     }
     return text_of("unknown effect %d", (int)e->kind);

@@ -124,6 +124,10 @@ static void say_drained(sl_text *t, const sl_effect *e)
     sl_text_add_u64(t, e->drained.released);
     sl_text_add(t, "/");
     sl_text_add_u64(t, e->drained.lost);
+    if (e->drained.interrupted > 0) {
+        sl_text_add(t, " interrupted ");
+        sl_text_add_u64(t, e->drained.interrupted);
+    }
 }
 
 static void say_place_and(sl_text *t, sl_place place, const char *word)

@@ -637,3 +637,35 @@ TEST(drain_without_a_single_event_ends_within_the_grace)
         timed_out += run(seed, true);
     EXPECT(timed_out > 1000);
 }
+
+/* --- less time than usual --- */
+
+TEST(a_shorter_drain_derives_its_parts_and_lengthens_none_B10)
+{
+    const sl_budget_wish wish = { .grace_ns = 30 * SECOND_NS, .part_ns[SL_BUDGET_SETTLE] = SECOND_NS };
+    sl_budget budget;
+    sl_drain drain;
+
+    EXPECT_OK(sl_budget_make(&wish, &budget));
+    sl_drain_init(&drain, &budget, false);
+    sl_drain_shorten(&drain, 20 * SECOND_NS);
+    EXPECT_EQ(drain.budget.grace_ns, 20 * SECOND_NS);
+    for (int i = 0; i < SL_BUDGET_PART_COUNT_; i++)
+        EXPECT(drain.budget.part_ns[i] <= budget.part_ns[i]);
+    EXPECT_EQ(drain.budget.part_ns[SL_BUDGET_SETTLE], SECOND_NS);
+    sl_drain_shorten(&drain, 1);
+    EXPECT_EQ(drain.budget.grace_ns, SL_BUDGET_GRACE_LEAST_MS * (SECOND_NS / 1000));
+}
+
+TEST(a_drain_is_not_lengthened_and_not_shortened_once_it_is_on)
+{
+    sl_drain drain = running(false);
+
+    sl_drain_shorten(&drain, 31 * SECOND_NS);
+    EXPECT_EQ(drain.budget.grace_ns, 30 * SECOND_NS);
+    sl_drain_shorten(&drain, UINT64_MAX);
+    EXPECT_EQ(drain.budget.grace_ns, 30 * SECOND_NS);
+    EXPECT(sl_drain_begin(&drain, by_sigterm, BEGAN_S * SECOND_NS));
+    sl_drain_shorten(&drain, SECOND_NS);
+    EXPECT_EQ(drain.budget.grace_ns, 30 * SECOND_NS);
+}

@@ -243,6 +243,27 @@ TEST(S1_23_S1_25_hand_back_with_stop_is_prompt_uncharged_and_spares_what_was_sta
     rig_free(r);
 }
 
+TEST(B12_what_is_handed_back_after_it_was_started_is_counted_as_interrupted_as_well)
+{
+    rig *r = rig_new(NULL);
+    const uint64_t c1 = rig_join(r, 5);
+
+    rig_offer(r, 5);
+    EXPECT_OK(rig_started(r, c1, 0));
+    EXPECT_OK(rig_started(r, c1, 1));
+    EXPECT_OK(rig_started(r, c1, 2));
+    EXPECT_OK(rig_release(r, c1, 0)); /* before the stop, so of no drain; it comes again */
+    EXPECT_OK(rig_stop(r, c1));
+    EXPECT_OK(rig_release(r, c1, 1));
+    EXPECT_OK(rig_ack(r, c1, 2)); /* started too, and not interrupted */
+    EXPECT_OK(rig_release(r, c1, 3));
+    EXPECT_OK(rig_release(r, c1, 4));
+    rig_said(r);
+    EXPECT_OK(rig_release(r, c1, 0));
+    EXPECT_SAID(r, "0 back released, c1 settled 0, c1 drained 1/4/0 interrupted 1");
+    rig_free(r);
+}
+
 TEST(hand_back_of_everything_drains_at_once)
 {
     rig *r = rig_new(NULL);

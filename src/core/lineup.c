@@ -1,4 +1,4 @@
-/* core/queue.c — which message is next. */
+/* core/lineup.c — which message is next. */
 #include "core/group_private.h"
 
 #include <assert.h>
@@ -21,13 +21,13 @@ static bool again_before(const sl_pairing_node *a, const sl_pairing_node *b)
     return sl_message_before(SL_CONTAINER_OF(a, sl_message, again), SL_CONTAINER_OF(b, sl_message, again));
 }
 
-void sl_queue_init(sl_queue *queue)
+void sl_lineup_init(sl_lineup *queue)
 {
     sl_pairing_init(&queue->again, again_before);
     sl_list_init(&queue->fresh);
 }
 
-void sl_queue_insert(sl_queue *queue, sl_message *message)
+void sl_lineup_insert(sl_lineup *queue, sl_message *message)
 {
     assert(message->index == SL_INDEX_FRESH || message->index == SL_INDEX_AGAIN);
     if (message->index == SL_INDEX_FRESH)
@@ -36,7 +36,7 @@ void sl_queue_insert(sl_queue *queue, sl_message *message)
         sl_pairing_insert(&queue->again, &message->again);
 }
 
-void sl_queue_remove(sl_queue *queue, sl_message *message)
+void sl_lineup_remove(sl_lineup *queue, sl_message *message)
 {
     assert(message->index == SL_INDEX_FRESH || message->index == SL_INDEX_AGAIN);
     if (message->index == SL_INDEX_FRESH)
@@ -45,7 +45,7 @@ void sl_queue_remove(sl_queue *queue, sl_message *message)
         sl_pairing_remove(&queue->again, &message->again);
 }
 
-sl_message *sl_queue_first(const sl_queue *queue)
+sl_message *sl_lineup_first(const sl_lineup *queue)
 {
     if (sl_pairing_min(&queue->again) != NULL)
         return SL_CONTAINER_OF(sl_pairing_min(&queue->again), sl_message, again);
