@@ -37,6 +37,8 @@ typedef struct sl_wire_consumer {
     uint64_t deliveries, in_state_ms;
     bool safe_to_terminate;
     sl_str address, user;
+    uint32_t removal_cost;   /* core/removal.h */
+    bool cheapest_to_remove; /* of the active ones of its group; one of them */
 } sl_wire_consumer;
 
 /* What became of a consumer that stopped. */
@@ -47,7 +49,8 @@ typedef struct sl_wire_drain_report {
     uint64_t stopped_at_ms; /* wall clock */
     uint64_t took_ms;
     uint32_t settled, released, lost;
-    sl_str outcome; /* drained, left, away, dropped */
+    uint32_t interrupted; /* of released: after they were started */
+    sl_str outcome;       /* drained, left, away, dropped */
 } sl_wire_drain_report;
 
 typedef struct sl_wire_consumers {

@@ -54,6 +54,7 @@ typedef struct sl_persistent_request {
             int32_t action;      /* NACK: one of sl_wire_nack, or anything */
             sl_str reason;       /* NACK */
             int32_t lease_ms;    /* EXTEND */
+            int32_t delay_ms;    /* NACK, an extension: 0: not said */
         };
         bool hand_back_unstarted; /* STOP */
     };

@@ -16,6 +16,12 @@ typedef struct sl_wire_group_time {
     int64_t value; /* any; negative ones too */
 } sl_wire_group_time;
 
+/* A number that only Sluice knows: clients of KurrentDB do not give it. */
+typedef struct sl_wire_group_limit {
+    bool given;
+    int32_t value;
+} sl_wire_group_limit;
+
 /* Numbers as on the wire; nothing is checked here. */
 typedef struct sl_wire_group_settings {
     bool resolve_links, extra_statistics;
@@ -26,6 +32,8 @@ typedef struct sl_wire_group_settings {
     int32_t live_buffer_size, read_batch_size, history_buffer_size;
     sl_str
         strategy; /* the text when it is there, else the name of the number; empty for a number without a name */
+    sl_wire_group_limit max_interrupts,
+        max_kills; /* not given: an Update keeps them, a Create has the usual */
 } sl_wire_group_settings;
 
 /* Create and Update. Some clients send the stream in an old form, without a start; here both forms look the same. */
@@ -123,6 +131,7 @@ typedef struct sl_wire_group_info {
     int64_t parked_count;
     uint32_t stop_rules;   /* of operators, for whoever joins later */
     bool everyone_stopped; /* one of them is for everybody */
+    int32_t max_interrupts, max_kills;
 } sl_wire_group_info;
 
 sl_err sl_wire_group_info_encode(const sl_wire_group_info *info, sl_arena *arena, sl_str *ret_message);

@@ -68,6 +68,8 @@ static sl_wire_group_settings settings(script *s)
     made.live_buffer_size = PICK(s, numbers);
     made.read_batch_size = PICK(s, numbers);
     made.history_buffer_size = PICK(s, numbers);
+    made.max_interrupts = (sl_wire_group_limit){ (flags & 2) != 0, made.max_retry_count };
+    made.max_kills = (sl_wire_group_limit){ (flags & 1) != 0, made.max_subscriber_count };
     return made;
 }
 
@@ -211,6 +213,7 @@ static sl_persistent_request word(script *s, sl_uuid list[IDS_MAX])
     if (request.kind == SL_PERSISTENT_REQUEST_NACK) {
         request.action = more % 6;
         request.reason = (more & 8) != 0 ? SL_STR("bad \xff item") : SL_STR("");
+        request.delay_ms = (more & 16) != 0 ? PICK(s, numbers) : 0;
     }
     if (request.kind == SL_PERSISTENT_REQUEST_EXTEND)
         request.lease_ms = PICK(s, numbers);

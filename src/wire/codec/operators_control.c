@@ -92,7 +92,9 @@ static bool consumer_from(const consumer_message *from, sl_arena *arena, sl_wire
                                 .in_state_ms = from->in_state_ms,
                                 .safe_to_terminate = from->safe_to_terminate,
                                 .address = sl_unpacked_text(from->address),
-                                .user = sl_unpacked_text(from->user) };
+                                .user = sl_unpacked_text(from->user),
+                                .removal_cost = from->removal_cost,
+                                .cheapest_to_remove = from->cheapest_to_remove };
     return labels_from(from, arena, into);
 }
 
@@ -108,6 +110,7 @@ static sl_wire_drain_report report_from(const report_message *from)
                                    .settled = from->settled,
                                    .released = from->released,
                                    .lost = from->lost,
+                                   .interrupted = from->interrupted,
                                    .outcome = sl_unpacked_text(from->outcome) };
 }
 
@@ -171,6 +174,8 @@ static void pack_consumer(sl_packer *packer, const sl_wire_consumer *from, consu
     into->safe_to_terminate = from->safe_to_terminate;
     into->address = sl_packer_text(packer, from->address);
     into->user = sl_packer_text(packer, from->user);
+    into->removal_cost = from->removal_cost;
+    into->cheapest_to_remove = from->cheapest_to_remove;
 }
 
 static void pack_report(sl_packer *packer, const sl_wire_drain_report *from, report_message *into)
@@ -186,6 +191,7 @@ static void pack_report(sl_packer *packer, const sl_wire_drain_report *from, rep
     into->settled = from->settled;
     into->released = from->released;
     into->lost = from->lost;
+    into->interrupted = from->interrupted;
     into->outcome = sl_packer_text(packer, from->outcome);
 }
 

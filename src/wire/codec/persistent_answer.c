@@ -68,6 +68,8 @@ static void from_settings(const subscription_info *from, sl_wire_group_info *int
     into->min_checkpoint_count = from->min_check_point_count;
     into->max_checkpoint_count = from->max_check_point_count;
     into->max_subscriber_count = from->max_subscriber_count;
+    into->max_interrupts = from->max_interrupts;
+    into->max_kills = from->max_kills;
 }
 
 static void from_counts(const subscription_info *from, sl_wire_group_info *into)

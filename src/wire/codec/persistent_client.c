@@ -107,6 +107,18 @@ static void to_times(const sl_wire_group_settings *from, settings *into)
     }
 }
 
+static void to_limits(const sl_wire_group_settings *from, settings *into)
+{
+    if (from->max_interrupts.given) {
+        into->interrupts_limit_case = CREATE(SETTINGS__INTERRUPTS_LIMIT_MAX_INTERRUPTS);
+        into->max_interrupts = from->max_interrupts.value;
+    }
+    if (from->max_kills.given) {
+        into->kills_limit_case = CREATE(SETTINGS__KILLS_LIMIT_MAX_KILLS);
+        into->max_kills = from->max_kills.value;
+    }
+}
+
 static void to_settings(const sl_wire_group_settings *from, settings *into)
 {
     into->resolve_links = from->resolve_links;
@@ -119,6 +131,7 @@ static void to_settings(const sl_wire_group_settings *from, settings *into)
     into->live_buffer_size = from->live_buffer_size;
     into->read_batch_size = from->read_batch_size;
     into->history_buffer_size = from->history_buffer_size;
+    to_limits(from, into);
 }
 
 static void to_request(sl_packer *packer, const sl_wire_group_request *request, create_parts *parts)

@@ -152,6 +152,20 @@ static sl_wire_group_time checkpoint_after_of(const settings *from)
     }
 }
 
+static sl_wire_group_limit max_interrupts_of(const settings *from)
+{
+    if (from->interrupts_limit_case != CREATE(SETTINGS__INTERRUPTS_LIMIT_MAX_INTERRUPTS))
+        return (sl_wire_group_limit){ 0 };
+    return (sl_wire_group_limit){ .given = true, .value = from->max_interrupts };
+}
+
+static sl_wire_group_limit max_kills_of(const settings *from)
+{
+    if (from->kills_limit_case != CREATE(SETTINGS__KILLS_LIMIT_MAX_KILLS))
+        return (sl_wire_group_limit){ 0 };
+    return (sl_wire_group_limit){ .given = true, .value = from->max_kills };
+}
+
 static sl_wire_group_settings settings_from(const settings *from)
 {
     return (sl_wire_group_settings){
@@ -167,6 +181,8 @@ static sl_wire_group_settings settings_from(const settings *from)
         .read_batch_size = from->read_batch_size,
         .history_buffer_size = from->history_buffer_size,
         .strategy = strategy_of(from),
+        .max_interrupts = max_interrupts_of(from),
+        .max_kills = max_kills_of(from),
     };
 }
 

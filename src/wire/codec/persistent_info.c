@@ -77,6 +77,8 @@ static void to_settings(const sl_wire_group_info *from, subscription_info *into)
     into->min_check_point_count = from->min_checkpoint_count;
     into->max_check_point_count = from->max_checkpoint_count;
     into->max_subscriber_count = from->max_subscriber_count;
+    into->max_interrupts = from->max_interrupts;
+    into->max_kills = from->max_kills;
 }
 
 static void to_counts(const sl_wire_group_info *from, subscription_info *into)

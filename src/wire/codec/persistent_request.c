@@ -17,6 +17,7 @@ enum {
     OPTION_RECONNECT_MS = 103,
     OPTION_RESUME = 104,
     IDS = 2, /* the same in every request that has ids */
+    NACK_DELAY = 100,
 };
 
 /* --- options --- */
@@ -107,6 +108,8 @@ static void take_about_ids(sl_proto_reader *reader, const sl_proto_field *part, 
         sl_proto_take_i32(reader, part, &into->action);
     else if (part->number == 4 && into->kind == SL_PERSISTENT_REQUEST_NACK)
         sl_proto_take_text(reader, part, &into->reason);
+    else if (part->number == NACK_DELAY && into->kind == SL_PERSISTENT_REQUEST_NACK)
+        sl_proto_take_i32(reader, part, &into->delay_ms);
     else if (part->number == 3 && into->kind == SL_PERSISTENT_REQUEST_EXTEND)
         sl_proto_take_i32(reader, part, &into->lease_ms);
 }
@@ -114,6 +117,7 @@ static void take_about_ids(sl_proto_reader *reader, const sl_proto_field *part, 
 static void put_about_ids(sl_proto_writer *writer, const sl_persistent_request *request)
 {
     if (request->kind == SL_PERSISTENT_REQUEST_NACK) {
+        sl_proto_put_i64(writer, NACK_DELAY, request->delay_ms);
         sl_proto_put_bytes(writer, 4, request->reason);
         sl_proto_put_i64(writer, 3, request->action);
     }

@@ -187,6 +187,11 @@ TEST(delete_requests_and_answers_are_read_and_written_field_by_field)
 typedef EventStore__Client__PersistentSubscriptions__CreateReq__Options create_options;
 typedef EventStore__Client__PersistentSubscriptions__CreateReq__Settings create_settings;
 
+static bool same_limit(sl_wire_group_limit ours, bool given, int32_t value)
+{
+    return ours.given == given && (!given || ours.value == value);
+}
+
 static bool same_settings(const sl_wire_group_settings *ours, const create_settings *theirs)
 {
     static const char *const names[] = { "DispatchToSingle", "RoundRobin", "Pinned" };
@@ -211,6 +216,9 @@ static bool same_settings(const sl_wire_group_settings *ours, const create_setti
            ours->live_buffer_size == theirs->live_buffer_size &&
            ours->read_batch_size == theirs->read_batch_size &&
            ours->history_buffer_size == theirs->history_buffer_size &&
+           same_limit(ours->max_interrupts, (int)theirs->interrupts_limit_case == 100,
+                      theirs->max_interrupts) &&
+           same_limit(ours->max_kills, (int)theirs->kills_limit_case == 101, theirs->max_kills) &&
            same_text(ours->strategy, theirs->consumer_strategy[0] != '\0' ? theirs->consumer_strategy : name);
 }
 
@@ -369,13 +377,15 @@ TEST(the_facts_about_a_group_go_where_their_names_say)
         .parked_count = 28,
         .stop_rules = 100,
         .everyone_stopped = true,
+        .max_interrupts = 102,
+        .max_kills = 103,
     };
     /* Written by protoc 3.21 from the same facts as text. */
     static const char wanted[] =
-        "0a8f010a01311201321a0133223b0a0466726f6d12047573657218032004280532080a044d65616e1001"
+        "0a95010a01311201321a0133223b0a0466726f6d12047573657218032004280532080a044d65616e1001"
         "32130a064d656469616e10feffffffffffffffff01380740084a046e616d652805300638074201384a0139"
         "50015a023131600c6801700e780f800110880111900112980113a00114a80115b00116b80117c00118c80119"
-        "d201023236d8011be0011ca00664a80601";
+        "d201023236d8011be0011ca00664a80601b00666b80667";
     uint8_t memory[256];
     sl_arena arena;
     sl_str bytes, list;

@@ -69,7 +69,7 @@ TEST(the_last_kind_of_a_persistent_request_counts_as_for_protobuf_c)
         if (ours.kind == SL_PERSISTENT_REQUEST_NACK && first.kind != ours.kind) {
             EXPECT(same_ids(&ours.ids, theirs->nack->ids, theirs->nack->n_ids));
             EXPECT(ours.action == (int32_t)theirs->nack->action &&
-                   same_text(ours.reason, theirs->nack->reason));
+                   same_text(ours.reason, theirs->nack->reason) && ours.delay_ms == theirs->nack->delay_ms);
         }
         if (ours.kind == SL_PERSISTENT_REQUEST_OPTIONS && first.kind != ours.kind) {
             EXPECT(same_text(ours.options.group, theirs->options->group_name));

@@ -113,7 +113,9 @@ static const sl_wire_consumer consumer = { .stream = SL_STR_INIT("orders"),
                                            .in_state_ms = 12,
                                            .safe_to_terminate = true,
                                            .address = SL_STR_INIT("a"),
-                                           .user = SL_STR_INIT("u") };
+                                           .user = SL_STR_INIT("u"),
+                                           .removal_cost = 16,
+                                           .cheapest_to_remove = true };
 static const sl_wire_drain_report report = { .stream = SL_STR_INIT("orders"),
                                              .group = SL_STR_INIT("g"),
                                              .consumer = 3,
@@ -124,6 +126,7 @@ static const sl_wire_drain_report report = { .stream = SL_STR_INIT("orders"),
                                              .settled = 8,
                                              .released = 9,
                                              .lost = 10,
+                                             .interrupted = 12,
                                              .outcome = SL_STR_INIT("left") };
 
 static sl_str encoded(sl_arena *arena)
@@ -147,6 +150,7 @@ static void expect_consumer(const Sluice__Operators__Consumer *theirs)
     EXPECT(theirs->window == 8 && theirs->in_flight == 9 && theirs->started == 10);
     EXPECT(theirs->deliveries == 11 && theirs->in_state_ms == 12 && theirs->safe_to_terminate);
     EXPECT(same_text(consumer.address, theirs->address) && same_text(consumer.user, theirs->user));
+    EXPECT(theirs->removal_cost == 16 && theirs->cheapest_to_remove);
 }
 
 static void expect_report(const Sluice__Operators__Report *theirs)
@@ -155,7 +159,7 @@ static void expect_report(const Sluice__Operators__Report *theirs)
     EXPECT(theirs->consumer == 3 && same_text(report.name, theirs->name));
     EXPECT(same_text(report.asked_by, theirs->asked_by) && same_text(report.outcome, theirs->outcome));
     EXPECT(theirs->stopped_at_ms == 6 && theirs->took_ms == 7);
-    EXPECT(theirs->settled == 8 && theirs->released == 9 && theirs->lost == 10);
+    EXPECT(theirs->settled == 8 && theirs->released == 9 && theirs->lost == 10 && theirs->interrupted == 12);
 }
 
 TEST(lists_of_consumers_are_written_field_by_field)

@@ -60,7 +60,8 @@ static bool same_request(const sl_persistent_request *ours, const read_req *thei
     case SL_PERSISTENT_REQUEST_NACK:
         return same_ids(&ours->ids, theirs->nack->ids, theirs->nack->n_ids) &&
                same_bytes(ours->subscription, theirs->nack->id) &&
-               ours->action == (int32_t)theirs->nack->action && same_text(ours->reason, theirs->nack->reason);
+               ours->action == (int32_t)theirs->nack->action &&
+               same_text(ours->reason, theirs->nack->reason) && ours->delay_ms == theirs->nack->delay_ms;
     case SL_PERSISTENT_REQUEST_STOP: return ours->hand_back_unstarted == theirs->stop->hand_back_unstarted;
     case SL_PERSISTENT_REQUEST_RELEASE:
         return same_ids(&ours->ids, theirs->release->ids, theirs->release->n_ids);
