@@ -61,7 +61,8 @@ int sl_loop_wait_ms(sl_loop *loop);
 /* From any thread. Coming after the loop was freed is the caller's error. */
 void sl_loop_wake(sl_loop *loop);
 
-/* SIGTERM, SIGINT and SIGHUP come as on_signal from now on, until the loop is freed. Codes as sl_loop_new(). */
+/* SIGTERM, SIGINT and SIGHUP come as on_signal from now on, until the loop is freed, also when whoever started this process had them
+ * ignored or blocked (S3.3). Codes as sl_loop_new(). */
 sl_err sl_loop_catch_signals(sl_loop *loop);
 
 /* The time of this turn; outside of sl_loop_run() the time of this moment. */
@@ -102,7 +103,19 @@ void sl_timer_stop(sl_timer *timer);
  * is freed. SL_OK, SL_ERR_NOMEM, SL_ERR_EXISTS (watched already), SL_ERR_INVALID (nothing that can be waited for). */
 sl_err sl_watch_new(sl_loop *loop, int fd, void (*on_readable)(void *ctx), void *ctx, sl_watch **ret_watch);
 
-/* No callback comes after this. NULL is allowed. */
+enum { /* may be or-ed */
+    SL_WATCH_READ = 1,
+    SL_WATCH_WRITE = 2
+};
+
+/* The same for both directions, for a library that has sockets of its own: on_events is told which of `events` can be done. An error
+ * of the descriptor counts as all of them, once: its owner finds out by trying. With 0 it waits for nothing. */
+sl_err sl_watch_new_for(sl_loop *loop, int fd, unsigned events, void (*on_events)(void *ctx, unsigned events),
+                        void *ctx, sl_watch **ret_watch);
+/* Other events from now on. Free of charge when they are the same. fd must be open. */
+void sl_watch_change(sl_watch *watch, unsigned events);
+
+/* No callback comes after this, and fd may be closed at once. NULL is allowed. */
 void sl_watch_free(sl_watch *watch);
 
 #endif

@@ -62,6 +62,18 @@ static void signal_came(uv_signal_t *handle, int signal_number)
         loop->handler.on_signal(loop->ctx, signal_number, loop->signal_count);
 }
 
+/* Whoever started us may have blocked signals, and a mask is inherited: what is caught but blocked would never come, and the process
+ * could only be killed. That it may be ignored as well does not matter: catching replaces that. */
+static void let_through(const int *numbers, size_t count)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    for (size_t i = 0; i < count; i++)
+        sigaddset(&set, numbers[i]);
+    (void)pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
 sl_err sl_loop_catch_signals(sl_loop *loop)
 {
     static const int numbers[SL_SIGNALS_CAUGHT] = { SIGTERM, SIGINT, SIGHUP };
@@ -76,13 +88,16 @@ sl_err sl_loop_catch_signals(sl_loop *loop)
         if (result != 0)
             return result == UV_EMFILE || result == UV_ENFILE ? SL_ERR_OPEN_FILES : SL_ERR_IO;
     }
+    let_through(numbers, SL_SIGNALS_CAUGHT); /* not before: one may be pending */
     return SL_OK;
 }
 
 struct sl_watch {
     sl_loop *loop;
     uv_poll_t poll;
-    void (*on_readable)(void *ctx);
+    unsigned events;                /* that libuv waits for now */
+    void (*on_readable)(void *ctx); /* one of the two */
+    void (*on_events)(void *ctx, unsigned events);
     void *ctx;
 };
 
@@ -90,31 +105,69 @@ struct sl_watch {
  * for it then, so it is told once and not in every turn. */
 static void watch_ready(uv_poll_t *poll, int status, int events)
 {
-    const sl_watch *watch = poll->data;
+    sl_watch *watch = poll->data;
+    unsigned ready = (events & UV_READABLE) != 0 ? SL_WATCH_READ : 0;
 
-    (void)status;
-    (void)events;
-    watch->on_readable(watch->ctx);
+    if (watch->on_readable != NULL) {
+        watch->on_readable(watch->ctx);
+        return;
+    }
+    if ((events & UV_WRITABLE) != 0)
+        ready |= SL_WATCH_WRITE;
+    if (status < 0) {
+        ready = watch->events;
+        watch->events = 0;
+    }
+    watch->on_events(watch->ctx, ready);
 }
 
-sl_err sl_watch_new(sl_loop *loop, int fd, void (*on_readable)(void *ctx), void *ctx, sl_watch **ret_watch)
+/* libuv takes the descriptor out of its set and puts it in again, which are two calls to the system: not without need. */
+void sl_watch_change(sl_watch *watch, unsigned events)
+{
+    int wanted = 0;
+
+    if (watch->events == events)
+        return;
+    watch->events = events;
+    wanted |= (events & SL_WATCH_READ) != 0 ? UV_READABLE : 0;
+    wanted |= (events & SL_WATCH_WRITE) != 0 ? UV_WRITABLE : 0;
+    uv_poll_start(&watch->poll, wanted, watch_ready); /* for 0 it stops */
+}
+
+static sl_err watch_new(sl_loop *loop, int fd, unsigned events, const sl_watch *draft, sl_watch **ret_watch)
 {
     sl_watch *watch = sl_alloc_take(loop->alloc, sizeof *watch);
     int result;
 
     if (watch == NULL)
         return SL_ERR_NOMEM;
-    *watch = (sl_watch){ .loop = loop, .on_readable = on_readable, .ctx = ctx };
+    *watch = *draft;
+    watch->loop = loop;
     watch->poll.data = watch;
     result = uv_poll_init(&loop->uv, &watch->poll, fd);
     if (result != 0) {
         sl_alloc_give(loop->alloc, watch, sizeof *watch);
         return result == UV_EEXIST ? SL_ERR_EXISTS : SL_ERR_INVALID;
     }
-    uv_poll_start(&watch->poll, UV_READABLE, watch_ready);
+    sl_watch_change(watch, events);
     loop->things++;
     *ret_watch = watch;
     return SL_OK;
+}
+
+sl_err sl_watch_new(sl_loop *loop, int fd, void (*on_readable)(void *ctx), void *ctx, sl_watch **ret_watch)
+{
+    const sl_watch draft = { .on_readable = on_readable, .ctx = ctx };
+
+    return watch_new(loop, fd, SL_WATCH_READ, &draft, ret_watch);
+}
+
+sl_err sl_watch_new_for(sl_loop *loop, int fd, unsigned events, void (*on_events)(void *ctx, unsigned events),
+                        void *ctx, sl_watch **ret_watch)
+{
+    const sl_watch draft = { .on_events = on_events, .ctx = ctx };
+
+    return watch_new(loop, fd, events, &draft, ret_watch);
 }
 
 static void watch_closed(uv_handle_t *handle)

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 typedef struct diary {
@@ -119,6 +120,67 @@ TEST(a_watch_is_told_again_while_there_is_something_to_read_and_never_after_its_
     close(ends[1]);
 }
 
+static void on_watch_events(void *ctx, unsigned events)
+{
+    diary *d = ctx;
+
+    if ((events & SL_WATCH_READ) != 0)
+        note(d, 'R');
+    if ((events & SL_WATCH_WRITE) != 0)
+        note(d, 'W');
+}
+
+TEST(a_watch_for_both_directions_tells_what_was_asked_for_and_nothing_else)
+{
+    diary d;
+    int ends[2];
+    sl_watch *watch = NULL;
+
+    start(&d);
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    EXPECT_OK(sl_watch_new_for(d.loop, ends[0], SL_WATCH_WRITE, on_watch_events, &d, &watch));
+    EXPECT_EQ(write(ends[1], "x", 1), 1);
+    sl_loop_turn(d.loop, false);
+    sl_watch_change(watch, SL_WATCH_READ | SL_WATCH_WRITE);
+    sl_loop_turn(d.loop, false);
+    sl_watch_change(watch, SL_WATCH_READ);
+    sl_watch_change(watch, SL_WATCH_READ);
+    sl_loop_turn(d.loop, false);
+    sl_watch_change(watch, 0);
+    sl_loop_turn(d.loop, false);
+    EXPECT_STR(d.text, "WeRWeRee");
+    sl_watch_free(watch);
+    sl_loop_free(d.loop);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+/* As curl does it: the number of the descriptor may come back at once. */
+TEST(a_descriptor_may_be_closed_as_soon_as_its_watch_is_freed_and_its_number_watched_again)
+{
+    diary d;
+    int ends[2], others[2];
+    sl_watch *watch = NULL, *second = NULL;
+
+    start(&d);
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, others), 0);
+    EXPECT_OK(sl_watch_new_for(d.loop, ends[0], SL_WATCH_READ, on_watch_events, &d, &watch));
+    sl_loop_turn(d.loop, false);
+    sl_watch_free(watch);
+    EXPECT_EQ(dup2(others[0], ends[0]), ends[0]); /* closes it */
+    EXPECT_OK(sl_watch_new_for(d.loop, ends[0], SL_WATCH_READ, on_watch_events, &d, &second));
+    EXPECT_EQ(write(others[1], "x", 1), 1);
+    sl_loop_turn(d.loop, true);
+    EXPECT_STR(d.text, "eRe");
+    sl_watch_free(second);
+    sl_loop_free(d.loop);
+    for (int i = 0; i < 2; i++) {
+        close(ends[i]);
+        close(others[i]);
+    }
+}
+
 TEST(a_file_on_disk_cannot_be_watched)
 {
     diary d;
@@ -211,6 +273,32 @@ TEST(signals_come_as_events_and_are_counted)
         sl_loop_turn(d.loop, true);
     EXPECT_EQ(d.signal_number, SIGINT);
     sl_loop_free(d.loop);
+}
+
+/* A mask and an ignored signal are inherited: from a supervisor, from nohup, from a shell that runs us in the background. */
+TEST(a_signal_that_was_blocked_and_ignored_when_the_process_began_comes_all_the_same_S3_3)
+{
+    sigset_t set, before;
+    diary d;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    EXPECT_EQ(pthread_sigmask(SIG_BLOCK, &set, &before), 0);
+    EXPECT(signal(SIGINT, SIG_IGN) != SIG_ERR);
+    raise(SIGTERM); /* pending: it came before anybody could catch it */
+    start(&d);
+    EXPECT_OK(sl_loop_catch_signals(d.loop));
+    sl_loop_turn(d.loop,
+                 false); /* it is there already: a test that waited could not even be ended by SIGTERM */
+    EXPECT_EQ(d.signal_nth, 1);
+    EXPECT_EQ(d.signal_number, SIGTERM);
+    raise(SIGINT);
+    sl_loop_turn(d.loop, false);
+    EXPECT_EQ(d.signal_nth, 2);
+    EXPECT_EQ(d.signal_number, SIGINT);
+    sl_loop_free(d.loop);
+    EXPECT(signal(SIGINT, SIG_DFL) != SIG_ERR);
+    EXPECT_EQ(pthread_sigmask(SIG_SETMASK, &before, NULL), 0);
 }
 
 static void *wake_from_thread(void *loop)
