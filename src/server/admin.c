@@ -1,77 +1,28 @@
 /* server/admin.c — which page answers which question, and who may ask. */
 #include "server/admin.h"
 
-#include "base/cleanup.h"
 #include "server/admin_query.h"
 
-#include <cjson/cJSON.h>
-
 #include <string.h>
-#include <strings.h>
 
 enum {
-    SENTENCE_BYTES = 2048,
-    PATH_SHOWN_BYTES = 128
+    CONNECTIONS_MAX = 128,
+    CONNECTIONS_PER_IP_MAX = 64, /* behind a proxy, or on loopback, all come from one address */
+    CONNECTION_BYTES = 32 * 1024,
+    BACKLOG = 128
 };
-
-void sl_admin_refuse(sl_admin_answer *answer, unsigned status, const char *sentence)
-{
-    cJSON *const object = cJSON_CreateObject();
-    char *text = NULL;
-
-    if (object != NULL && cJSON_AddStringToObject(object, "error", sentence) != NULL)
-        text = cJSON_PrintUnformatted(object);
-    sl_buf_clear(&answer->body);
-    answer->status = status;
-    answer->content_type = "application/json";
-    if (text == NULL || sl_buf_append(&answer->body, text, strlen(text)) != SL_OK ||
-        sl_buf_append(&answer->body, "\n", 1) != SL_OK)
-        sl_buf_clear(&answer->body);
-    cJSON_free(text);
-    cJSON_Delete(object);
-}
 
 /* --- the name under which it was asked for --- */
 
-/* "name:port", "[::1]:port" and both without a port. */
-static sl_str without_port(sl_str header)
-{
-    const sl_str inside = { header.data + 1, header.bytes - 1 };
-    sl_str before, after;
-
-    if (header.bytes > 0 && header.data[0] == '[')
-        return sl_str_cut(inside, ']', &before, &after) ? before : header;
-    return sl_str_cut(header, ':', &before, &after) ? before : header;
-}
-
-static bool same_name(sl_str a, const char *b)
-{
-    return b != NULL && strlen(b) == a.bytes && strncasecmp(a.data, b, a.bytes) == 0;
-}
-
-/* Digits, dots, colons and hexadecimal letters only: no name of DNS that a stranger could own has a last part of digits. */
-static bool is_number(sl_str host)
-{
-    const bool has_colon = sl_str_find(host, ':') < host.bytes;
-
-    for (size_t i = 0; i < host.bytes; i++) {
-        const char c = host.data[i];
-        const bool digit = c >= '0' && c <= '9';
-        const bool letter = (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-        if (!digit && c != '.' && c != ':' && !(letter && has_colon))
-            return false;
-    }
-    return host.bytes > 0 && host.data[host.bytes - 1] != '.';
-}
-
 bool sl_admin_host_allowed(const sl_server_settings *settings, sl_str host_header)
 {
-    const sl_str host = without_port(host_header);
+    const sl_str host = sl_pages_host_name(host_header);
 
-    if (same_name(host, "localhost") || sl_address_is_loopback(host) || same_name(host, settings->admin_host))
+    if (sl_pages_same_name(host, "localhost") || sl_address_is_loopback(host) ||
+        sl_pages_same_name(host, settings->admin_host))
         return true;
     return sl_address_is_everywhere(sl_str_from(settings->admin_host)) &&
-           (is_number(host) || same_name(host, settings->advertise_host));
+           (sl_pages_is_number(host) || sl_pages_same_name(host, settings->advertise_host));
 }
 
 /* --- routes --- */
@@ -85,33 +36,23 @@ static const sl_admin_route *find_route(const char *path)
     return NULL;
 }
 
-static void refuse_path(sl_admin_answer *answer, const char *path)
+static bool row_at(size_t index, sl_pages_row *ret_row)
 {
-    char sentence[SENTENCE_BYTES];
-    sl_str shown = sl_str_from(path);
-    sl_text text;
+    const size_t group_index = index - sl_admin_route_count;
 
-    shown.bytes = shown.bytes > PATH_SHOWN_BYTES ? PATH_SHOWN_BYTES : shown.bytes;
-    sl_text_init(&text, sentence, sizeof sentence);
-    sl_text_add(&text, "There is no page ");
-    sl_text_add_str(&text, shown);
-    sl_text_add(&text, " here. These exist:");
-    for (size_t i = 0; i < sl_admin_route_count; i++) {
-        sl_text_add(&text, i == 0 ? " " : "; ");
-        sl_text_add(&text, sl_admin_routes[i].path);
-        sl_text_add(&text, " (");
-        sl_text_add(&text, sl_admin_routes[i].summary);
-        sl_text_add(&text, ")");
+    if (index < sl_admin_route_count) {
+        const sl_admin_route *const route = &sl_admin_routes[index];
+        *ret_row = (sl_pages_row){ "", route->path, route->summary };
+        return true;
     }
-    for (size_t i = 0; i < sl_admin_group_route_count; i++) {
-        sl_text_add(&text, "; ");
-        sl_text_add(&text, sl_admin_group_routes[i].is_post ? "POST " : "");
-        sl_text_add(&text, sl_admin_group_routes[i].path);
-    }
-    sl_admin_refuse(answer, 404, sentence);
+    if (group_index >= sl_admin_group_route_count)
+        return false;
+    *ret_row = (sl_pages_row){ sl_admin_group_routes[group_index].is_post ? "POST " : "",
+                               sl_admin_group_routes[group_index].path, NULL };
+    return true;
 }
 
-static const sl_admin_group_route *find_group_route(const sl_admin_question *question, sl_str parts[2])
+static const sl_admin_group_route *find_group_route(const sl_pages_question *question, sl_str parts[2])
 {
     for (size_t i = 0; i < sl_admin_group_route_count; i++)
         if (sl_admin_path_fits(sl_admin_group_routes[i].path, sl_str_from(question->path), parts))
@@ -126,11 +67,11 @@ static bool is_own_origin(const char *origin, const char *host)
     const sl_str scheme = SL_STR("http://");
 
     return host != NULL && sl_str_starts_with(text, scheme) &&
-           same_name((sl_str){ text.data + scheme.bytes, text.bytes - scheme.bytes }, host);
+           sl_pages_same_name((sl_str){ text.data + scheme.bytes, text.bytes - scheme.bytes }, host);
 }
 
 /* Browsers say where the page is from that sends a form or calls fetch(); other programs say nothing of the kind. */
-static bool is_from_elsewhere(const sl_admin_question *question)
+static bool is_from_elsewhere(const sl_pages_question *question)
 {
     const char *const site = question->fetch_site;
 
@@ -139,54 +80,73 @@ static bool is_from_elsewhere(const sl_admin_question *question)
     return question->origin != NULL && !is_own_origin(question->origin, question->host);
 }
 
-static bool is_reading(const char *method)
-{
-    return strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
-}
-
-static void ask_about_groups(sl_server *server, const sl_admin_question *question,
+static void ask_about_groups(sl_server *server, const sl_pages_question *question,
                              const sl_admin_group_route *route, const sl_str parts[2],
-                             sl_admin_answer *answer)
+                             sl_pages_answer *answer)
 {
     const bool is_right =
-        route->is_post ? strcmp(question->method, "POST") == 0 : is_reading(question->method);
+        route->is_post ? strcmp(question->method, "POST") == 0 : sl_pages_is_reading(question->method);
 
-    if (!is_right) {
-        answer->allow = route->is_post ? "POST" : "GET, HEAD";
-        sl_admin_refuse(answer, 405,
-                        route->is_post ? "This page changes something: use POST."
-                                       : "This page can only be read: use GET or HEAD.");
+    if (!is_right && !route->is_post) {
+        sl_pages_refuse_change(answer);
+    } else if (!is_right) {
+        sl_pages_refuse(answer, 405, "This page changes something: use POST.");
+        answer->allow = "POST";
     } else if (route->is_post && is_from_elsewhere(question)) {
-        sl_admin_refuse(answer, 403, "A web page of another origin may not do this.");
+        sl_pages_refuse(answer, 403, "A web page of another origin may not do this.");
     } else if (server->host == NULL || server->stage != SL_STAGE_SERVING) {
-        sl_admin_refuse(answer, 503, "The server does not serve clients yet, or not any more.");
+        sl_pages_refuse(answer, 503, "The server does not serve clients yet, or not any more.");
     } else {
         route->page(server, question, parts, answer);
     }
 }
 
-void sl_admin_ask(sl_server *server, const sl_admin_question *question, sl_admin_answer *answer)
+void sl_admin_ask(sl_server *server, const sl_pages_question *question, sl_pages_answer *answer)
 {
     const sl_admin_route *const route = find_route(question->path);
     sl_str parts[2] = { { 0 } };
     const sl_admin_group_route *const group_route = find_group_route(question, parts);
 
-    answer->status = 200;
-    answer->content_type = "application/json";
-    answer->allow = answer->challenge = NULL;
-    if (question->host != NULL &&
-        !sl_admin_host_allowed(server->settings, sl_str_trim(sl_str_from(question->host)))) {
-        sl_admin_refuse(answer, 421,
+    sl_pages_begin(answer);
+    if (question->host != NULL && !sl_admin_host_allowed(server->settings, sl_str_from(question->host))) {
+        sl_pages_refuse(answer, 421,
                         "These pages are shown under the names of this machine only: ask for "
                         "http://127.0.0.1 with the port, or for the name given with --admin-host.");
     } else if (group_route != NULL) {
         ask_about_groups(server, question, group_route, parts, answer);
     } else if (route == NULL) {
-        refuse_path(answer, question->path);
-    } else if (!is_reading(question->method)) {
-        sl_admin_refuse(answer, 405, "This page can only be read: use GET or HEAD.");
-        answer->allow = "GET, HEAD";
+        sl_pages_refuse_path(answer, question->path, row_at);
+    } else if (!sl_pages_is_reading(question->method)) {
+        sl_pages_refuse_change(answer);
     } else {
         route->page(server, answer);
     }
+}
+
+/* --- where they are shown --- */
+
+static void on_ask(void *ctx, const sl_pages_question *question, sl_pages_answer *answer)
+{
+    sl_admin_ask(ctx, question, answer);
+}
+
+static void on_give_up(void *ctx, sl_pages_answer *answer)
+{
+    (void)ctx;
+    sl_admin_give_up(answer);
+}
+
+sl_err sl_admin_new(sl_server *server, sl_text *problem, sl_pages **ret_pages)
+{
+    static const sl_pages_owner owner = { .ask = on_ask, .give_up = on_give_up };
+    const sl_pages_options options = { .host = server->settings->admin_host,
+                                       .port = server->settings->admin_port,
+                                       .alloc = server->alloc,
+                                       .connections_max = CONNECTIONS_MAX,
+                                       .connections_per_ip_max = CONNECTIONS_PER_IP_MAX,
+                                       .connection_bytes = CONNECTION_BYTES,
+                                       .body_bytes_max = SL_ADMIN_BODY_BYTES_MAX,
+                                       .backlog = BACKLOG };
+
+    return sl_pages_new(server->loop, &options, &owner, server, problem, ret_pages);
 }

@@ -1,10 +1,11 @@
 /* server/admin.h — the admin pages: HTTP/1.1 for people, orchestrators and Prometheus, on a port of its own.
  *
- *      admin_http.c   libmicrohttpd, which lives on our loop: its descriptor is watched, its timeouts are our timer
  *      admin.c        from a question to a page: one table of routes, methods, the check of the Host header
  *      admin_pages.c  pages about the server
  *      admin_groups.c, admin_stop.c   pages about groups and consumers; stopping them and going on
  *      admin_query.c  percent-encoding, parameters, patterns of paths
+ *
+ * src/pages has the connections and the life of a request.
  *
  * Who only reads is asked for no password. Who stops consumers must be an operator, where the server has users, and may have to
  * wait for his answer. A web page that somebody opens in a browser on this machine must be able to do neither: through a name that
@@ -13,7 +14,7 @@
 #ifndef SL_SERVER_ADMIN_H
 #define SL_SERVER_ADMIN_H
 
-#include "base/buf.h"
+#include "pages/pages.h"
 #include "server/server_private.h"
 
 enum {
@@ -22,43 +23,18 @@ enum {
 };
 
 /* Listens from now on, at the address of the settings. `problem` gets what net says. Codes as sl_listener_new(). */
-sl_err sl_admin_new(sl_server *server, sl_text *problem, sl_admin **ret_admin);
-uint16_t sl_admin_port(const sl_admin *admin);
-
-/* Cuts whoever is connected. NULL is allowed. */
-void sl_admin_free(sl_admin *admin);
+sl_err sl_admin_new(sl_server *server, sl_text *problem, sl_pages **ret_pages);
 
 /* --- from a question to an answer, without HTTP --- */
 
-typedef struct sl_admin_question {
-    const char *method, *path;                       /* percent-encoded, without what is behind "?" */
-    const char *query;                               /* what is behind it; NULL: nothing */
-    const char *host;                                /* the header; NULL: there is none, as in HTTP/1.0 */
-    const char *origin, *fetch_site, *authorization; /* the same */
-    const char *peer;                                /* the address that it comes from; NULL: not known */
-} sl_admin_question;
-
-typedef struct sl_admin_answer {
-    unsigned status;
-    const char *content_type;
-    const char *allow;     /* with 405: the methods that there are; else NULL */
-    const char *challenge; /* with 401: how to log in; else NULL */
-    sl_buf body;
-    /* A page that cannot answer yet has a job. ready() comes once, later, never from inside of sl_admin_ask(); the answer must
-     * stay until then, or until sl_admin_give_up(). */
-    struct sl_admin_job *job;
-    void (*ready)(void *ctx);
-    void *ready_ctx;
-} sl_admin_answer;
-
-/* answer->body must be initialised, and ready be set. Never fails: without memory the answer is 500 without a body. */
-void sl_admin_ask(sl_server *server, const sl_admin_question *question, sl_admin_answer *answer);
+/* answer->body must be initialised, and ready be set. As sl_pages_owner has it. */
+void sl_admin_ask(sl_server *server, const sl_pages_question *question, sl_pages_answer *answer);
 
 /* The host goes: who waits is told so. */
 void sl_admin_end_jobs(sl_server *server);
 
 /* Nobody wants the answer any more. Also right without a job. What was stopped stays so. */
-void sl_admin_give_up(sl_admin_answer *answer);
+void sl_admin_give_up(sl_pages_answer *answer);
 
 /* May a page be shown under this name? */
 bool sl_admin_host_allowed(const sl_server_settings *settings, sl_str host_header);
@@ -67,7 +43,7 @@ bool sl_admin_host_allowed(const sl_server_settings *settings, sl_str host_heade
 
 typedef struct sl_admin_route {
     const char *path;
-    void (*page)(sl_server *server, sl_admin_answer *answer);
+    void (*page)(sl_server *server, sl_pages_answer *answer);
     const char *summary;
 } sl_admin_route;
 
@@ -80,15 +56,15 @@ extern const size_t sl_admin_route_count;
 typedef struct sl_admin_group_route {
     const char *path;
     bool is_post; /* it changes something: POST; else GET and HEAD */
-    void (*page)(sl_server *server, const sl_admin_question *question, const sl_str parts[2],
-                 sl_admin_answer *answer);
+    void (*page)(sl_server *server, const sl_pages_question *question, const sl_str parts[2],
+                 sl_pages_answer *answer);
 } sl_admin_group_route;
 
 extern const sl_admin_group_route sl_admin_group_routes[];
 extern const size_t sl_admin_group_route_count;
 
-void sl_admin_show_stop(sl_server *server, const sl_admin_question *question, const sl_str parts[2],
-                        sl_admin_answer *answer);
+void sl_admin_show_stop(sl_server *server, const sl_pages_question *question, const sl_str parts[2],
+                        sl_pages_answer *answer);
 
 /* Who a page is about, from its path and its parameters (stream, group, name, label=key=value). NULL, or a sentence. */
 struct sl_admin_parameter;
@@ -98,9 +74,5 @@ const char *sl_admin_who(const char *path, const sl_str parts[2], const struct s
 /* {"consumers": [...], ...}; NULL: out of memory. */
 struct cJSON;
 struct cJSON *sl_admin_consumers(sl_host *host, const sl_wire_who *who, bool with_reports, sl_err *ret_err);
-void sl_admin_show(sl_admin_answer *answer, struct cJSON *object);
-
-/* {"error": "..."} */
-void sl_admin_refuse(sl_admin_answer *answer, unsigned status, const char *sentence);
 
 #endif

@@ -67,19 +67,6 @@ static cJSON *add_to(cJSON *array, bool *failed)
     return object;
 }
 
-void sl_admin_show(sl_admin_answer *answer, cJSON *object)
-{
-    char *const text = object == NULL ? NULL : cJSON_PrintUnformatted(object);
-
-    if (text == NULL || sl_buf_append(&answer->body, text, strlen(text)) != SL_OK ||
-        sl_buf_append(&answer->body, "\n", 1) != SL_OK) {
-        answer->status = 500;
-        sl_buf_clear(&answer->body);
-    }
-    cJSON_free(text);
-    cJSON_Delete(object);
-}
-
 /* --- consumers --- */
 
 static void show_labels(cJSON *to, const sl_wire_consumer *row, bool *failed)
@@ -116,6 +103,8 @@ static void show_consumer(cJSON *to, const sl_wire_consumer *row, bool *failed)
     add_flag(to, "safe_to_terminate", row->safe_to_terminate, failed);
     add_text(to, "address", row->address, failed);
     add_text(to, "user", row->user, failed);
+    add_u64(to, "removal_cost", row->removal_cost, failed);
+    add_flag(to, "cheapest_to_remove", row->cheapest_to_remove, failed);
 }
 
 static void show_report(cJSON *to, const sl_wire_drain_report *row, bool *failed)
@@ -135,6 +124,7 @@ static void show_report(cJSON *to, const sl_wire_drain_report *row, bool *failed
     add_u64(to, "took_ms", row->took_ms, failed);
     add_u64(to, "settled", row->settled, failed);
     add_u64(to, "released", row->released, failed);
+    add_u64(to, "interrupted", row->interrupted, failed);
     add_u64(to, "lost", row->lost, failed);
 }
 
@@ -204,22 +194,22 @@ const char *sl_admin_who(const char *path, const sl_str parts[2], const sl_admin
     return take_label(parameters[3].value, ret_who);
 }
 
-static bool refuse_error(sl_admin_answer *answer, sl_err err)
+static bool refuse_error(sl_pages_answer *answer, sl_err err)
 {
     if (err == SL_ERR_NOT_FOUND)
-        sl_admin_refuse(answer, 404, "There is no such group.");
+        sl_pages_refuse(answer, 404, "There is no such group.");
     else if (err == SL_ERR_FULL)
-        sl_admin_refuse(answer, 413, "There are more than 10,000 consumers: name a stream or a group.");
+        sl_pages_refuse(answer, 413, "There are more than 10,000 consumers: name a stream or a group.");
     else if (err == SL_ERR_AGAIN)
-        sl_admin_refuse(answer, 503, "The users are still being read: try again in a moment.");
+        sl_pages_refuse(answer, 503, "The users are still being read: try again in a moment.");
     else if (err != SL_OK)
-        sl_admin_refuse(answer, 500, sl_err_text(err));
+        sl_pages_refuse(answer, 500, sl_err_text(err));
     return err != SL_OK;
 }
 
 /* Who is asked about; false: it was answered. */
-static bool read_who(const sl_admin_question *question, const sl_str parts[2], sl_arena *arena,
-                     sl_wire_who *ret_who, sl_admin_answer *answer)
+static bool read_who(const sl_pages_question *question, const sl_str parts[2], sl_arena *arena,
+                     sl_wire_who *ret_who, sl_pages_answer *answer)
 {
     sl_admin_parameter parameters[] = {
         { .name = "stream" }, { .name = "group" }, { .name = "name" }, { .name = "label" }
@@ -231,13 +221,13 @@ static bool read_who(const sl_admin_question *question, const sl_str parts[2], s
     if (complaint == NULL)
         complaint = sl_who_complaint(ret_who, true);
     if (complaint != NULL)
-        sl_admin_refuse(answer, 400, complaint);
+        sl_pages_refuse(answer, 400, complaint);
     return complaint == NULL;
 }
 
 /* Only what the page is about is shown of the list. */
-static void show_list(sl_server *server, const sl_admin_question *question, const sl_str parts[2],
-                      sl_admin_answer *answer, const char *without)
+static void show_list(sl_server *server, const sl_pages_question *question, const sl_str parts[2],
+                      sl_pages_answer *answer, const char *without)
 {
     sl_wire_who who;
     sl_arena arena;
@@ -249,19 +239,19 @@ static void show_list(sl_server *server, const sl_admin_question *question, cons
         object = sl_admin_consumers(server->host, &who, strcmp(without, "reports") != 0, &err);
         cJSON_DeleteItemFromObjectCaseSensitive(object, without);
         if (!refuse_error(answer, err))
-            sl_admin_show(answer, object);
+            sl_pages_show(answer, object);
     }
     sl_arena_done(&arena);
 }
 
-static void show_consumers(sl_server *server, const sl_admin_question *question, const sl_str parts[2],
-                           sl_admin_answer *answer)
+static void show_consumers(sl_server *server, const sl_pages_question *question, const sl_str parts[2],
+                           sl_pages_answer *answer)
 {
     show_list(server, question, parts, answer, "reports");
 }
 
-static void show_drains(sl_server *server, const sl_admin_question *question, const sl_str parts[2],
-                        sl_admin_answer *answer)
+static void show_drains(sl_server *server, const sl_pages_question *question, const sl_str parts[2],
+                        sl_pages_answer *answer)
 {
     show_list(server, question, parts, answer, "consumers");
 }
@@ -275,8 +265,8 @@ static bool is_safe(const sl_wire_consumers *list)
     return true;
 }
 
-static void show_named(sl_server *server, const sl_admin_question *question, const sl_str parts[2],
-                       sl_admin_answer *answer)
+static void show_named(sl_server *server, const sl_pages_question *question, const sl_str parts[2],
+                       sl_pages_answer *answer)
 {
     sl_wire_consumers list;
     sl_wire_who who;
@@ -288,12 +278,12 @@ static void show_named(sl_server *server, const sl_admin_question *question, con
     if (read_who(question, parts, &arena, &who, answer) &&
         !refuse_error(answer, sl_operators_list(server->host, &who, true, &arena, &list))) {
         if (list.consumer_count == 0 && list.report_count == 0) {
-            sl_admin_refuse(answer, 404, "There is no consumer of this name, and none that has stopped.");
+            sl_pages_refuse(answer, 404, "There is no consumer of this name, and none that has stopped.");
         } else {
             object = page_of(&list, true);
             add_text(object, "name", who.consumer_name, &failed);
             add_flag(object, "safe_to_terminate", is_safe(&list), &failed);
-            sl_admin_show(answer, object);
+            sl_pages_show(answer, object);
         }
     }
     sl_arena_done(&arena);
@@ -354,6 +344,8 @@ static void show_settings(cJSON *to, const sl_desk *desk, bool *failed)
     add_u64(object, "message_timeout_ms", settings.lease_ns / 1000000, failed);
     add_u64(object, "max_retry_count", settings.retries_max, failed);
     add_u64(object, "max_subscriber_count", settings.consumers_max, failed);
+    add_u64(object, "max_interrupts", settings.interrupts_max, failed);
+    add_u64(object, "max_kills", settings.kills_max, failed);
     add_u64(object, "checkpoint_after_ms", settings.checkpoint_after_ns / 1000000, failed);
 }
 
@@ -366,8 +358,8 @@ static void add_group(void *ctx, sl_desk *desk)
     sl_arena_reset(&l->arena);
 }
 
-static void show_groups(sl_server *server, const sl_admin_question *question, const sl_str parts[2],
-                        sl_admin_answer *answer)
+static void show_groups(sl_server *server, const sl_pages_question *question, const sl_str parts[2],
+                        sl_pages_answer *answer)
 {
     cJSON *const object = cJSON_CreateObject();
     group_list l = { .array = cJSON_AddArrayToObject(object, "groups") };
@@ -381,7 +373,7 @@ static void show_groups(sl_server *server, const sl_admin_question *question, co
         if (stream.bytes > 0)
             memcpy(kept, stream.data, stream.bytes); /* the arena is cleared for each group */
         sl_registry_each(server->host->registry, (sl_str){ kept, stream.bytes }, add_group, &l);
-        sl_admin_show(answer, l.failed ? NULL : object);
+        sl_pages_show(answer, l.failed ? NULL : object);
         if (!l.failed) {
             sl_arena_done(&l.arena);
             return;
@@ -391,8 +383,8 @@ static void show_groups(sl_server *server, const sl_admin_question *question, co
     sl_arena_done(&l.arena);
 }
 
-static void show_group(sl_server *server, const sl_admin_question *question, const sl_str parts[2],
-                       sl_admin_answer *answer)
+static void show_group(sl_server *server, const sl_pages_question *question, const sl_str parts[2],
+                       sl_pages_answer *answer)
 {
     group_list l = { 0 };
     sl_wire_who who;
@@ -405,7 +397,7 @@ static void show_group(sl_server *server, const sl_admin_question *question, con
         desk = sl_registry_find(server->host->registry, who.stream, who.group);
         object = sl_admin_consumers(server->host, &who, false, &err);
         if (desk == NULL) {
-            sl_admin_refuse(answer, 404, "There is no such group.");
+            sl_pages_refuse(answer, 404, "There is no such group.");
             cJSON_Delete(object);
         } else if (!refuse_error(answer, err)) {
             /* "consumers" are numbers in the list of groups, and the consumers themselves here. */
@@ -415,7 +407,7 @@ static void show_group(sl_server *server, const sl_admin_question *question, con
             show_settings(object, desk, &l.failed);
             cJSON_DeleteItemFromObjectCaseSensitive(object, "consumers");
             l.failed = !cJSON_AddItemToObject(object, "consumers", list) || l.failed;
-            sl_admin_show(answer, object);
+            sl_pages_show(answer, object);
         }
     }
     sl_arena_done(&l.arena);

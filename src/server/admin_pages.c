@@ -12,16 +12,9 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/resource.h>
 
 #define SECOND_NS UINT64_C(1000000000)
-
-static void out_of_memory(sl_admin_answer *answer)
-{
-    answer->status = 500;
-    sl_buf_clear(&answer->body);
-}
 
 /* --- JSON: a failed addition is noticed once, at the end --- */
 
@@ -76,21 +69,17 @@ static page begin_page(void)
     return p;
 }
 
-static void end_page(page *p, sl_admin_answer *answer)
+static void end_page(page *p, sl_pages_answer *answer)
 {
-    char *const text = p->failed ? NULL : cJSON_PrintUnformatted(p->top);
-
-    if (text == NULL || sl_buf_append(&answer->body, text, strlen(text)) != SL_OK ||
-        sl_buf_append(&answer->body, "\n", 1) != SL_OK)
-        out_of_memory(answer);
-    cJSON_free(text);
-    cJSON_Delete(p->top);
+    sl_pages_show(answer, p->failed ? NULL : p->top);
+    if (p->failed)
+        cJSON_Delete(p->top);
 }
 
 /* --- health --- */
 
 /* Whoever gets this answer has proof that the loop turns. */
-static void show_livez(sl_server *server, sl_admin_answer *answer)
+static void show_livez(sl_server *server, sl_pages_answer *answer)
 {
     page p = begin_page();
 
@@ -99,7 +88,7 @@ static void show_livez(sl_server *server, sl_admin_answer *answer)
     end_page(&p, answer);
 }
 
-static void show_readyz(sl_server *server, sl_admin_answer *answer)
+static void show_readyz(sl_server *server, sl_pages_answer *answer)
 {
     char why[SL_SENTENCES_BYTES];
     page p = begin_page();
@@ -144,7 +133,7 @@ static void look_at_host(const sl_server *server, sl_metrics_view *view)
     view->groups = sl_group_metrics_count(host);
 }
 
-static void show_metrics(sl_server *server, sl_admin_answer *answer)
+static void show_metrics(sl_server *server, sl_pages_answer *answer)
 {
     sl_metrics_view view = { .counters = *sl_server_counters_of(server), .one = 1 };
 
@@ -158,7 +147,7 @@ static void show_metrics(sl_server *server, sl_admin_answer *answer)
     answer->content_type = "text/plain; version=0.0.4; charset=utf-8";
     if (sl_metrics_write(&view, &answer->body) != SL_OK ||
         (server->host != NULL && sl_group_metrics_write(server->host, &answer->body) != SL_OK))
-        out_of_memory(answer);
+        sl_pages_out_of_memory(answer);
 }
 
 /* --- information --- */
@@ -197,7 +186,7 @@ static void add_state(page *p, sl_server *server)
     add_u64(p, p->top, "open_subscriptions", sl_server_counters_of(server)->subscriptions_now);
 }
 
-static void show_info(sl_server *server, sl_admin_answer *answer)
+static void show_info(sl_server *server, sl_pages_answer *answer)
 {
     char instance[SL_UUID_TEXT_BYTES + 1];
     page p = begin_page();

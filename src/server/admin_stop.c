@@ -24,7 +24,7 @@ typedef struct sl_admin_job {
     sl_list node; /* server->admin_jobs */
     sl_server *server;
     sl_host *host;
-    sl_admin_answer *answer;
+    sl_pages_answer *answer;
     sl_arena arena; /* texts of `how` */
     sl_operators_stop how;
     bool is_resume;
@@ -45,7 +45,7 @@ static void job_free(sl_admin_job *job)
     sl_alloc_give(job->server->alloc, job, sizeof *job);
 }
 
-void sl_admin_give_up(sl_admin_answer *answer)
+void sl_admin_give_up(sl_pages_answer *answer)
 {
     sl_admin_job *const job = SL_TAKE_PTR(answer->job);
 
@@ -56,7 +56,7 @@ void sl_admin_give_up(sl_admin_answer *answer)
 /* The answer is made. */
 static void finish(sl_admin_job *job)
 {
-    sl_admin_answer *const answer = job->answer;
+    sl_pages_answer *const answer = job->answer;
     const bool is_late = job->is_begun;
 
     answer->job = NULL;
@@ -67,7 +67,7 @@ static void finish(sl_admin_job *job)
 
 static void refuse(sl_admin_job *job, unsigned status, const char *sentence)
 {
-    sl_admin_refuse(job->answer, status, sentence);
+    sl_pages_refuse(job->answer, status, sentence);
     finish(job);
 }
 
@@ -99,7 +99,7 @@ static void add_number(cJSON *to, const char *name, uint32_t value, bool *failed
 
 static void show(sl_admin_job *job, cJSON *object, bool failed)
 {
-    sl_admin_show(job->answer, failed ? NULL : object);
+    sl_pages_show(job->answer, failed ? NULL : object);
     if (failed)
         cJSON_Delete(object);
     finish(job);
@@ -254,7 +254,7 @@ static const char *take_flag(const sl_admin_parameter *parameter, bool *ret_flag
     return "hand_back and once are true or false.";
 }
 
-static const char *read_how(sl_admin_job *job, const sl_admin_question *question, const sl_str parts[2])
+static const char *read_how(sl_admin_job *job, const sl_pages_question *question, const sl_str parts[2])
 {
     sl_admin_parameter p[PARAMETER_COUNT] = {
         [STREAM] = { .name = "stream" }, [GROUP] = { .name = "group" },
@@ -291,7 +291,7 @@ static bool ends_with(const char *text, const char *end)
     return bytes >= end_bytes && strcmp(text + bytes - end_bytes, end) == 0;
 }
 
-static sl_admin_job *job_new(sl_server *server, const sl_admin_question *question, sl_admin_answer *answer)
+static sl_admin_job *job_new(sl_server *server, const sl_pages_question *question, sl_pages_answer *answer)
 {
     sl_admin_job *const job = sl_alloc_take(server->alloc, sizeof *job);
 
@@ -310,19 +310,19 @@ static sl_admin_job *job_new(sl_server *server, const sl_admin_question *questio
     return job;
 }
 
-void sl_admin_show_stop(sl_server *server, const sl_admin_question *question, const sl_str parts[2],
-                        sl_admin_answer *answer)
+void sl_admin_show_stop(sl_server *server, const sl_pages_question *question, const sl_str parts[2],
+                        sl_pages_answer *answer)
 {
     const char *complaint;
     sl_admin_job *job;
 
     if (server->admin_job_count >= SL_ADMIN_JOBS_MAX) {
-        sl_admin_refuse(answer, 503, "Too many wait here already: try again, or use the sluice command.");
+        sl_pages_refuse(answer, 503, "Too many wait here already: try again, or use the sluice command.");
         return;
     }
     job = job_new(server, question, answer);
     if (job == NULL) {
-        sl_admin_refuse(answer, 500, "There is not enough memory.");
+        sl_pages_refuse(answer, 500, "There is not enough memory.");
         return;
     }
     complaint = read_how(job, question, parts);
@@ -330,8 +330,9 @@ void sl_admin_show_stop(sl_server *server, const sl_admin_question *question, co
         refuse(job, 400, complaint);
         return;
     }
-    sl_auth_check(server->host->auth, sl_str_from(question->authorization), sl_str_from(question->peer),
-                  &job->ticket, on_identity, job);
+    /* Whoever fails to log in too often here makes all others here wait as well. */
+    sl_auth_check(server->host->auth, sl_str_from(question->authorization), SL_STR("admin"), &job->ticket,
+                  on_identity, job);
     if (answer->job != NULL) /* not refused at once */
         job->is_begun = true;
 }

@@ -399,7 +399,7 @@ sl_err sl_server_run(const sl_alloc *alloc, const sl_server_settings *settings, 
     sl_start_begin(&server);
     sl_loop_run(server.loop);
     assert(server.stage == SL_STAGE_ENDED);
-    sl_admin_free(server.admin); /* S3.40: the last that goes */
+    sl_pages_free(server.admin); /* S3.40: the last that goes */
     sl_storage_free(server.storage);
     sl_tls_free(server.tls);
     fill_report(&server, ret_report);

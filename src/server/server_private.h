@@ -38,8 +38,6 @@ typedef struct sl_notices {
     bool store_told; /* the log has said that something is wrong with the store */
 } sl_notices;
 
-typedef struct sl_admin sl_admin; /* server/admin.h */
-
 typedef struct sl_server {
     const sl_alloc *alloc;
     const sl_server_settings *settings;
@@ -54,7 +52,7 @@ typedef struct sl_server {
     sl_hash_seed seed;
 
     sl_tls *tls;              /* NULL: plain */
-    sl_admin *admin;          /* NULL: not yet, or gone */
+    struct sl_pages *admin;   /* NULL: not yet, or gone */
     uint32_t admin_job_count; /* admin_stop.c: questions that wait for their answer, */
     sl_list admin_jobs;       /* and these themselves; all zero: there were none */
     sl_storage *storage;

@@ -228,7 +228,7 @@ static bool open_admin(sl_server *server)
         fail(server, err, sentences);
         return false;
     }
-    make_address(server->admin_address, server->settings->admin_host, sl_admin_port(server->admin));
+    make_address(server->admin_address, server->settings->admin_host, sl_pages_port(server->admin));
     return true;
 }
 

@@ -72,6 +72,7 @@ static void take_the_rest(world *w, uint32_t group)
 {
     client *const c = &w->clients[WORLD_CLIENTS_MAX];
     uint64_t delivered = UINT64_MAX;
+    uint32_t quiet_rounds = 0; /* one is not enough: a page that was waited for is delivered in the next */
 
     client_init(c, w, WORLD_CLIENTS_MAX);
     client_settle_down(c, group);
@@ -82,7 +83,8 @@ static void take_the_rest(world *w, uint32_t group)
         }
         if (i > 3 && w->store.is_journal)
             sim_store_wait(&w->store); /* a page that is on its way */
-        if (i > 3 && is_quiet(w, &delivered))
+        quiet_rounds = i > 3 && is_quiet(w, &delivered) ? quiet_rounds + 1 : 0;
+        if (quiet_rounds == 2)
             break;
         if (i < 2)
             sl_clock_manual_advance(&w->time, 3000 * WORLD_MS_NS);

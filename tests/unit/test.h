@@ -28,6 +28,14 @@ void test_register(const char *name, const char *file, test_fn *run);
     }                                                                                                        \
     static void test_##rule(__attribute__((unused)) void **test_state)
 
+/* The step of a sweep over seeds, bits or calls that fail. ThreadSanitizer looks for races, which one round has like the next, and it
+ * is ten times slower: it gets a part of the rounds. */
+#ifdef __SANITIZE_THREAD__
+#define SWEEP_STEP 7
+#else
+#define SWEEP_STEP 1
+#endif
+
 #define EXPECT(fact)                  assert_true(fact)
 #define EXPECT_EQ(is, wanted)         assert_int_equal((is), (wanted))
 #define EXPECT_STR(is, wanted)        assert_string_equal((is), (wanted))

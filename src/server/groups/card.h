@@ -56,8 +56,9 @@ typedef struct sl_card {
     sl_asker asked_by;
     uint64_t stopped_ns, ended_ns; /* of the group's time, which is wall time */
     uint32_t settled, released, lost;
-    uint32_t held; /* when its call ended, or its group was changed */
-    char *reason;  /* what the consumer is told; NULL: nothing special */
+    uint32_t interrupted; /* of released */
+    uint32_t held;        /* when its call ended, or its group was changed */
+    char *reason;         /* what the consumer is told; NULL: nothing special */
     size_t reason_bytes;
     sl_desk_mark mark; /* is_drained, not yet is_safe */
     sl_list watchers;  /* sl_card_watcher.node */

@@ -416,7 +416,8 @@ static void on_begin(sl_request *request)
     ((consumer *)request->state)->request = request;
 }
 
-static const sl_str features[] = { SL_STR_INIT("stream"), SL_STR_INIT("all"), SL_STR_INIT("stop") };
+static const sl_str features[] = { SL_STR_INIT("stream"), SL_STR_INIT("all"), SL_STR_INIT("stop"),
+                                   SL_STR_INIT("nack_delay") };
 
 const sl_method sl_method_persistent_read = {
     .service = SL_STR_INIT("event_store.client.persistent_subscriptions.PersistentSubscriptions"),

@@ -164,9 +164,13 @@ bool consumer_take_options(consumer *c, const sl_persistent_options *options)
 
 /* --- about messages --- */
 
+/* Who does not speak the extensions cannot have meant the field; the core cuts what is too long. */
 static void take_nack(consumer *c, const sl_persistent_request *asked, const sl_claim *claims, uint32_t count)
 {
-    sl_nack nack = { .action = SL_NACK_RETRY };
+    const bool has_delay = c->setup.join.extensions && asked->delay_ms > 0;
+    sl_nack nack = { .action = SL_NACK_RETRY,
+                     .has_delay = has_delay,
+                     .delay_ns = has_delay ? (uint64_t)asked->delay_ms * MS_NS : 0 };
 
     if (asked->action == SL_WIRE_NACK_PARK)
         nack.action = SL_NACK_PARK;
@@ -217,7 +221,7 @@ static void take_about_ids(consumer *c, const sl_persistent_request *asked)
     sl_alloc_give(alloc, claims, bytes);
 }
 
-static const char *wrong_request(const sl_persistent_request *asked)
+static const char *wrong_request(const consumer *c, const sl_persistent_request *asked)
 {
     if (asked->kind == SL_PERSISTENT_REQUEST_UNSET)
         return "The request says nothing that is known here: ack, nack, stop, release, extend or started.";
@@ -228,6 +232,8 @@ static const char *wrong_request(const sl_persistent_request *asked)
     if (asked->kind == SL_PERSISTENT_REQUEST_NACK &&
         (asked->action < SL_WIRE_NACK_UNKNOWN || asked->action > SL_WIRE_NACK_STOP))
         return "The action of the nack does not exist: 0 to 4 are unknown, park, retry, skip and stop.";
+    if (asked->kind == SL_PERSISTENT_REQUEST_NACK && c->setup.join.extensions && asked->delay_ms < 0)
+        return "delay_ms of the nack must not be negative.";
     if (asked->kind == SL_PERSISTENT_REQUEST_EXTEND && asked->lease_ms < 0)
         return "lease_ms must not be negative.";
     return wrong_ids(&asked->ids);
@@ -235,7 +241,7 @@ static const char *wrong_request(const sl_persistent_request *asked)
 
 void consumer_take_request(consumer *c, const sl_persistent_request *asked)
 {
-    const char *const why = wrong_request(asked);
+    const char *const why = wrong_request(c, asked);
     const sl_stop stop = { .asked_by = SL_ASKER_CONSUMER,
                            .hand_back_unstarted =
                                asked->kind == SL_PERSISTENT_REQUEST_STOP && asked->hand_back_unstarted };

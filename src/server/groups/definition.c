@@ -46,6 +46,22 @@ static const number_row number_rows[] = {
     NUMBER("historyBufferSize", history_buffer_size),
 };
 
+/* Those of Sluice, which are there only when they were given: older definitions do not have them. */
+typedef struct limit_row {
+    const char *name;
+    size_t offset; /* of an sl_wire_group_limit in sl_wire_group_settings */
+} limit_row;
+
+static const limit_row limit_rows[] = {
+    { "maxInterrupts", offsetof(sl_wire_group_settings, max_interrupts) },
+    { "maxKills", offsetof(sl_wire_group_settings, max_kills) },
+};
+
+static sl_wire_group_limit *limit_at(sl_wire_group_settings *settings, const limit_row *row)
+{
+    return (sl_wire_group_limit *)(void *)((char *)settings + row->offset);
+}
+
 static int32_t *number_at(sl_wire_group_settings *settings, const number_row *row)
 {
     return (int32_t *)(void *)((char *)settings + row->offset);
@@ -123,6 +139,11 @@ static bool fill_settings(cJSON *object, const sl_wire_group_settings *settings,
     for (size_t i = 0; fits && i < SL_COUNT_OF(number_rows); i++)
         fits =
             sl_json_add(object, number_rows[i].name, cJSON_CreateNumber(*number_at(&copy, &number_rows[i])));
+    for (size_t i = 0; fits && i < SL_COUNT_OF(limit_rows); i++) {
+        const sl_wire_group_limit *const limit = limit_at(&copy, &limit_rows[i]);
+
+        fits = !limit->given || sl_json_add(object, limit_rows[i].name, cJSON_CreateNumber(limit->value));
+    }
     return fits;
 }
 
@@ -264,15 +285,21 @@ static sl_err read_time(const cJSON *object, const char *name, sl_wire_group_tim
     return parse_i64(number, &ret_time->value);
 }
 
-static sl_err read_number(const cJSON *object, const number_row *row, sl_wire_group_settings *settings)
+static sl_err read_number(const cJSON *object, const char *name, int32_t *ret_value)
 {
-    const cJSON *const item = cJSON_GetObjectItemCaseSensitive(object, row->name);
+    const cJSON *const item = cJSON_GetObjectItemCaseSensitive(object, name);
 
     if (!cJSON_IsNumber(item) || !(item->valuedouble >= INT32_MIN && item->valuedouble <= INT32_MAX) ||
         item->valuedouble != (double)(int32_t)item->valuedouble)
         return SL_ERR_CORRUPT;
-    *number_at(settings, row) = (int32_t)item->valuedouble;
+    *ret_value = (int32_t)item->valuedouble;
     return SL_OK;
+}
+
+static sl_err read_limit(const cJSON *object, const char *name, sl_wire_group_limit *ret_limit)
+{
+    ret_limit->given = cJSON_GetObjectItemCaseSensitive(object, name) != NULL;
+    return ret_limit->given ? read_number(object, name, &ret_limit->value) : SL_OK;
 }
 
 static sl_err read_settings(const cJSON *object, sl_arena *arena, sl_wire_group_settings *settings)
@@ -288,7 +315,9 @@ static sl_err read_settings(const cJSON *object, sl_arena *arena, sl_wire_group_
     if (err == SL_OK)
         err = read_text(object, "namedConsumerStrategy", arena, &settings->strategy);
     for (size_t i = 0; err == SL_OK && i < SL_COUNT_OF(number_rows); i++)
-        err = read_number(object, &number_rows[i], settings);
+        err = read_number(object, number_rows[i].name, number_at(settings, &number_rows[i]));
+    for (size_t i = 0; err == SL_OK && i < SL_COUNT_OF(limit_rows); i++)
+        err = read_limit(object, limit_rows[i].name, limit_at(settings, &limit_rows[i]));
     return err;
 }
 

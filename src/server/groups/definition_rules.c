@@ -161,10 +161,19 @@ sl_err sl_group_definition_check_first(const sl_group_definition *definition, co
     return SL_ERR_INVALID;
 }
 
+static bool is_negative(sl_wire_group_limit limit)
+{
+    return limit.given && limit.value < 0;
+}
+
 sl_err sl_group_definition_check_rest(const sl_group_definition *definition, const char **ret_reason)
 {
     const sl_wire_group_settings *const settings = &definition->settings;
 
+    if (is_negative(settings->max_interrupts) || is_negative(settings->max_kills)) {
+        *ret_reason = "The limits of interruptions and kills must not be negative; 0 is none.";
+        return SL_ERR_INVALID;
+    }
     if (settings->read_batch_size >= settings->history_buffer_size) {
         *ret_reason = "The read batch size must be smaller than the history buffer size.";
         return SL_ERR_INVALID;
@@ -206,6 +215,11 @@ static uint64_t lease_ns(sl_wire_group_time timeout)
     return sl_min_u64(sl_max_u64(given_ns, MS_NS), SL_LEASE_NS_MAX);
 }
 
+static uint32_t limit_or(sl_wire_group_limit limit, uint32_t usual)
+{
+    return limit.given ? at_least(limit.value, 0) : usual;
+}
+
 sl_settings sl_group_definition_settings(const sl_group_definition *definition)
 {
     const sl_wire_group_settings *const given = &definition->settings;
@@ -219,6 +233,8 @@ sl_settings sl_group_definition_settings(const sl_group_definition *definition)
     settings.checkpoint_after_ns = time_ns(given->checkpoint_after);
     settings.checkpoint_count_min = at_least(given->min_checkpoint_count, 0);
     settings.checkpoint_count_max = at_least(given->max_checkpoint_count, 1);
+    settings.interrupts_max = limit_or(given->max_interrupts, settings.interrupts_max);
+    settings.kills_max = limit_or(given->max_kills, settings.kills_max);
     return settings;
 }
 

@@ -321,6 +321,7 @@ static void init(sl_desk *desk, sl_host *host, uint64_t number)
     sl_list_init(&desk->ready_seats);
     sl_list_init(&desk->cards);
     sl_list_init(&desk->marks);
+    sl_list_init(&desk->failures_by_age);
     sl_turn_end_init(&desk->turn_end, on_turn_end, desk);
     desk->tick = (sl_alarm){ .fn = on_tick, .ctx = desk };
     desk->retry = desk->room_look = (sl_alarm){ .fn = on_tick, .ctx = desk };
@@ -375,6 +376,7 @@ void sl_desk_free(sl_desk *desk)
     desk->state = DESK_FAILED;
     end_life(desk);
     desk_cards_free(desk);
+    desk_failures_free(desk);
     tell_waiters(desk);
     desk_packets_orphan(desk);
     desk_records_give_up(desk);

@@ -278,7 +278,7 @@ static void note_stopped(sl_card *card, const sl_effect *effect)
     card->is_reported = false;
     card->asked_by = effect->stopped.asked_by;
     card->stopped_ns = desk_now_ns(card->desk);
-    card->settled = card->released = card->lost = 0;
+    card->settled = card->released = card->lost = card->interrupted = 0;
 }
 
 /* What must be durable is what desk->wants_sync says now, so desk_emit() takes the answer first, which may move it. */
@@ -289,6 +289,7 @@ static void note_drained(sl_card *card, const sl_effect *effect)
     card->settled = effect->drained.settled;
     card->released = effect->drained.released;
     card->lost = effect->drained.lost;
+    card->interrupted = effect->drained.interrupted;
     card->mark = (sl_desk_mark){ .fn = on_durable, .ctx = card };
     desk_mark_add(card->desk, &card->mark);
 }
@@ -366,6 +367,7 @@ void desk_card_ends(sl_desk *desk, uint64_t consumer, bool is_away)
         return;
     card->settled = info.settled;
     card->released = info.released;
+    card->interrupted = info.interrupted;
     card->lost = info.lost + info.in_flight;
 }
 

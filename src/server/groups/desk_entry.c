@@ -7,7 +7,7 @@
 
 #include <assert.h>
 
-static uint64_t hash_of(const sl_desk *desk, sl_place place)
+uint64_t desk_place_hash(const sl_desk *desk, sl_place place)
 {
     const uint64_t words[2] = { place.lane, place.position };
 
@@ -32,7 +32,7 @@ static void grow(sl_desk *desk)
 
 desk_entry *desk_entry_find(const sl_desk *desk, sl_place place)
 {
-    for (sl_map_node *node = sl_map_find(&desk->entries, hash_of(desk, place)); node != NULL;
+    for (sl_map_node *node = sl_map_find(&desk->entries, desk_place_hash(desk, place)); node != NULL;
          node = sl_map_next(node)) {
         desk_entry *const entry = SL_CONTAINER_OF(node, desk_entry, by_place);
 
@@ -58,7 +58,7 @@ desk_entry *desk_entry_new(sl_desk *desk, sl_place place, const sl_wire_read_eve
         return NULL;
     }
     grow(desk);
-    sl_map_insert(&desk->entries, &entry->by_place, hash_of(desk, place));
+    sl_map_insert(&desk->entries, &entry->by_place, desk_place_hash(desk, place));
     desk->payload_bytes += sizeof *entry;
     return entry;
 }

@@ -181,6 +181,7 @@ static int32_t time_ms(const sl_wire_group_time *time)
 static void fill_settings(const sl_desk *desk, sl_wire_group_info *info)
 {
     const sl_wire_group_settings *const given = &desk->definition.settings;
+    const sl_settings in_force = sl_group_definition_settings(&desk->definition);
 
     info->resolve_links = given->resolve_links;
     info->extra_statistics = given->extra_statistics;
@@ -194,6 +195,8 @@ static void fill_settings(const sl_desk *desk, sl_wire_group_info *info)
     info->max_checkpoint_count = given->max_checkpoint_count;
     info->strategy = given->strategy;
     info->max_subscriber_count = given->max_subscriber_count;
+    info->max_interrupts = (int32_t)in_force.interrupts_max;
+    info->max_kills = (int32_t)in_force.kills_max;
 }
 
 static void fill_counts(const sl_desk *desk, sl_wire_group_info *info)

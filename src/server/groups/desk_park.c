@@ -6,6 +6,7 @@
 #include "server/groups/desk_private.h"
 
 #include "base/cleanup.h"
+#include "server/json.h"
 #include "server/streams/write.h"
 
 #include <cjson/cJSON.h>
@@ -59,14 +60,18 @@ void desk_append_free(const sl_desk *desk, desk_append *append)
  * A consumer that came back after a restart may park what was not read again yet. Its link is made when the reader comes to it,
  * long after the nack, so the record keeps what was said. */
 
-void desk_nack_begin(sl_desk *desk, sl_str reason)
+void desk_nack_begin(sl_desk *desk, const sl_claim *claims, uint32_t count, sl_str reason)
 {
+    desk->nacked = claims;
+    desk->nacked_count = count;
+    desk->nacked_at = 0;
     desk->nack_reason = (sl_str){ reason.data, sl_min_u64(reason.bytes, DESK_REASON_BYTES) };
 }
 
 void desk_nack_end(sl_desk *desk)
 {
     desk->nack_reason = (sl_str){ 0 };
+    desk->nacked_count = 0;
     desk_reason_release(desk, SL_TAKE_PTR(desk->nack_kept));
 }
 
@@ -76,6 +81,20 @@ void desk_reason_release(sl_desk *desk, desk_reason *reason)
         return;
     desk->reasons_bytes -= sizeof *reason + reason->bytes;
     desk_give(desk->host->alloc, reason, sizeof *reason + reason->bytes);
+}
+
+/* A call of the core lets happen what is due, too: not everything that it parks is the nack's. Mostly one message follows the other. */
+static bool is_nacked(sl_desk *desk, sl_uuid id)
+{
+    for (uint32_t i = 0; i < desk->nacked_count; i++) {
+        const uint32_t at = (desk->nacked_at + i) % desk->nacked_count;
+
+        if (sl_uuid_equal(desk->nacked[at].id, id)) {
+            desk->nacked_at = at;
+            return true;
+        }
+    }
+    return false;
 }
 
 /* NULL: nothing was said. Without memory or room for it the message is parked all the same, without its reason. */
@@ -98,16 +117,33 @@ static desk_reason *keep_reason(sl_desk *desk)
     return reason;
 }
 
-/* --- the link --- */
-
-static sl_str said_of(const sl_desk *desk, const desk_record *record)
+/* What the history keeps of the last failure is shorter, but stays when there was no room for the reason itself. */
+static sl_str said_of(sl_desk *desk, const desk_record *record)
 {
-    if (record->reason == NULL)
-        return desk->nack_reason;
-    return (sl_str){ record->reason->text, record->reason->bytes };
+    if (record->reason != NULL)
+        return (sl_str){ record->reason->text, record->reason->bytes };
+    return is_nacked(desk, record->effect.park.id) ? desk->nack_reason
+                                                   : desk_failure_reason(desk, &record->effect);
 }
 
-static void say_reason(const sl_desk *desk, const desk_record *record, sl_text *reason)
+/* A nack says why, even if the lease ran out in the same moment. */
+static void note_failure(sl_desk *desk, const sl_effect *park)
+{
+    if (is_nacked(desk, park->park.id))
+        desk_failure_park(desk, park, SL_BACK_NACKED);
+    else if (park->park.last != SL_BACK_COUNT_) /* else its BACK was noted */
+        desk_failure_park(desk, park, park->park.last);
+}
+
+/* --- the link --- */
+
+static void add_line(sl_text *text, sl_str line)
+{
+    sl_text_add(text, line.bytes == 0 ? "" : "\n");
+    sl_text_add_str(text, line);
+}
+
+static void say_reason(sl_desk *desk, const desk_record *record, sl_text *reason)
 {
     const sl_effect *const park = &record->effect;
 
@@ -119,6 +155,7 @@ static void say_reason(const sl_desk *desk, const desk_record *record, sl_text *
     case SL_PARK_RETRIES:
         sl_text_add(reason, "Reached retry count of ");
         sl_text_add_u64(reason, sl_group_settings(desk->group)->retries_max);
+        add_line(reason, said_of(desk, record));
         return;
     case SL_PARK_KILLS:
         sl_text_add(reason, "Consumers died while they worked on it: ");
@@ -128,8 +165,19 @@ static void say_reason(const sl_desk *desk, const desk_record *record, sl_text *
     }
 }
 
-/* NULL: out of memory. To be freed with cJSON_free(). */
-static char *make_metadata(const sl_desk *desk, const desk_record *record, uint64_t number)
+static bool add_past(const sl_desk *desk, const sl_effect *park, cJSON *top)
+{
+    const sl_counters *const counters = &park->park.counters;
+
+    return sl_json_add(top, "attempts", cJSON_CreateNumber(desk_failure_last_attempt(desk, park))) &&
+           sl_json_add(top, "deliveries", cJSON_CreateNumber(counters->deliveries)) &&
+           sl_json_add(top, "interrupts", cJSON_CreateNumber(counters->interrupts)) &&
+           sl_json_add(top, "kills", cJSON_CreateNumber(counters->kills)) &&
+           sl_json_add(top, "history", desk_failures_history(desk, park->park.place));
+}
+
+/* The first three have the names that KurrentDB gives them. NULL: out of memory. To be freed with cJSON_free(). */
+static char *make_metadata(sl_desk *desk, const desk_record *record, uint64_t number)
 {
     char reason_buffer[DESK_REASON_BYTES], added_buffer[64];
     sl_text reason, added;
@@ -142,7 +190,8 @@ static char *make_metadata(const sl_desk *desk, const desk_record *record, uint6
     sl_text_add_time(&added, sl_clock_wall_ns(desk->host->clock));
     if (cJSON_AddStringToObject(top, "added", added_buffer) != NULL &&
         cJSON_AddStringToObject(top, "reason", reason_buffer) != NULL &&
-        (number == 0 || cJSON_AddNumberToObject(top, "subscriptionEventNumber", (double)number) != NULL))
+        (number == 0 || cJSON_AddNumberToObject(top, "subscriptionEventNumber", (double)number) != NULL) &&
+        add_past(desk, &record->effect, top))
         text = cJSON_PrintUnformatted(top);
     cJSON_Delete(top);
     return text;
@@ -195,12 +244,13 @@ static void make_link(sl_desk *desk, desk_record *record, const desk_entry *entr
 static void wait_for_link(sl_desk *desk, desk_record *record)
 {
     record->waits_for_link = true;
-    record->reason = record->effect.park.cause == SL_PARK_ASKED ? keep_reason(desk) : NULL;
+    record->reason = is_nacked(desk, record->effect.park.id) ? keep_reason(desk) : NULL;
     desk->links_wanted++;
 }
 
 void desk_park_link(sl_desk *desk, desk_record *record, const desk_entry *entry)
 {
+    note_failure(desk, &record->effect);
     if (!desk->can_park)
         sl_log(desk->host->log, SL_LOG_ERROR,
                "the name of the group is too long to park messages: one is only counted",
@@ -209,6 +259,8 @@ void desk_park_link(sl_desk *desk, desk_record *record, const desk_entry *entry)
         make_link(desk, record, entry);
     else
         wait_for_link(desk, record);
+    if (!record->waits_for_link)
+        desk_failures_forget(desk, record->effect.park.place);
 }
 
 /* entry NULL: everything up to this place was read. What was not there has vanished, and there is nothing to link to. */
@@ -225,6 +277,7 @@ void desk_park_read(sl_desk *desk, sl_place place, const desk_entry *entry)
         if (parked.position == place.position && entry != NULL)
             make_link(desk, record, entry);
         desk_reason_release(desk, SL_TAKE_PTR(record->reason));
+        desk_failures_forget(desk, parked);
         sl_host_at_turn_end(desk->host, &desk->turn_end);
     }
 }

@@ -5,6 +5,7 @@
  *      desk_hand_in.c  records on their way through the door, and what is released when they are done
  *      desk_full.c     what happens while the disk is full
  *      desk_park.c     parked messages as links in a stream, and how far that stream is truncated
+ *      desk_failures.c what went wrong with messages that are tried again
  *      desk_entry.c    the events of messages that the core knows, ready to be sent
  *      desk_fetch.c    those that have to be sent again, from the store
  *      desk_room.c     memory for events and answers
@@ -40,7 +41,10 @@ enum {
     DESK_UNSENT_IDS_SUM = 1024 * 1024,
     DESK_REASON_BYTES = 4 * 1024, /* why a message was parked; longer ones are cut */
     DESK_REASONS_BYTES_MAX =
-        1024 * 1024, /* of a group, for links that cannot be made yet; beyond, they say none */
+        1024 * 1024,       /* of a group, for links that cannot be made yet; beyond, they say less */
+    DESK_FAILURES_MAX = 5, /* of a message: its history */
+    DESK_FAILURE_REASON_BYTES = 256,       /* in it; longer ones are cut */
+    DESK_FAILURES_BYTES_MAX = 1024 * 1024, /* of a group: some thousand failures; beyond, the oldest go */
     DESK_NAME_BYTES = SL_STREAM_NAME_BYTES_MAX + 64,
     DESK_LATENCIES = 1000, /* of a connection, with extra statistics: as many as KurrentDB keeps */
 };
@@ -109,6 +113,18 @@ typedef struct desk_reason {
     uint32_t bytes;
     char text[];
 } desk_reason;
+
+/* A delivery of a message that did not end well. */
+typedef struct desk_failure {
+    sl_map_node by_place; /* desk->failures; those of one message come newest first */
+    sl_list by_age;       /* desk->failures_by_age */
+    sl_place place;
+    uint64_t at_ns;    /* wall time */
+    uint32_t attempt;  /* which one it was, from 1 */
+    uint32_t delivery; /* the same, of deliveries */
+    uint32_t bytes;    /* of the text */
+    char text[];       /* the reason of a nack, or what happened */
+} desk_failure;
 
 /* One step of the log. */
 typedef struct desk_record {
@@ -238,10 +254,15 @@ struct sl_desk {
     sl_seat *joining;
     sl_card *joining_card;
     sl_str nack_reason;     /* during a nack */
+    const sl_claim *nacked; /* the same: what it is for */
+    uint32_t nacked_count, nacked_at;
     desk_reason *nack_kept; /* the same, if a record needs it for longer; NULL: none does */
     size_t reasons_bytes;   /* of all that are kept */
-    sl_str stop_reason;     /* during an operator's stop */
-    sl_list cards;          /* of consumers, also of those that are away */
+    sl_map failures; /* of messages that are tried again, by their place; no table while there are none */
+    size_t failures_length, failures_bytes;
+    sl_list failures_by_age; /* the oldest first */
+    sl_str stop_reason;      /* during an operator's stop */
+    sl_list cards;           /* of consumers, also of those that are away */
     sl_map cards_by_consumer;
     size_t cards_length;
     sl_list *next_card;     /* of a walk over the cards: moves on when that one goes; NULL: nobody walks */
@@ -333,8 +354,8 @@ void desk_nacks_forget(sl_seat *seat);
 
 /* --- desk_park.c --- */
 
-/* Around a nack: what it says is the reason of what it parks. */
-void desk_nack_begin(sl_desk *desk, sl_str reason);
+/* Around a nack: what it says is the reason of what comes back or is parked by it. */
+void desk_nack_begin(sl_desk *desk, const sl_claim *claims, uint32_t count, sl_str reason);
 void desk_nack_end(sl_desk *desk);
 void desk_reason_release(sl_desk *desk, desk_reason *reason); /* or NULL */
 /* What belongs beside a PARK: fills record->append, or says that it has to wait. */
@@ -348,7 +369,21 @@ static inline bool desk_parks_wait(const sl_desk *desk)
 void desk_move_truncation(sl_desk *desk);
 void desk_append_free(const sl_desk *desk, desk_append *append);
 
+/* --- desk_failures.c --- */
+
+void desk_failure_back(sl_desk *desk, const sl_effect *back); /* any BACK: is it a failure? */
+void desk_failure_park(sl_desk *desk, const sl_effect *park, sl_back_cause last);
+void desk_failures_forget(sl_desk *desk, sl_place place);
+void desk_failures_free(sl_desk *desk);
+/* Of the delivery that led to the PARK: which attempt it was, and its reason, empty when that is not known any more. */
+uint32_t desk_failure_last_attempt(const sl_desk *desk, const sl_effect *park);
+sl_str desk_failure_reason(const sl_desk *desk, const sl_effect *park);
+/* The failures of a message that are known, the oldest first. NULL: out of memory. */
+struct cJSON *desk_failures_history(const sl_desk *desk, sl_place place);
+
 /* --- desk_entry.c --- */
+
+uint64_t desk_place_hash(const sl_desk *desk, sl_place place);
 
 /* NULL: out of memory. The core holds it. */
 desk_entry *desk_entry_new(sl_desk *desk, sl_place place, const sl_wire_read_event *event);

@@ -558,7 +558,7 @@ void sl_seat_nack(sl_seat *seat, const sl_claim *claims, uint32_t count, const s
         finish(seat);
         return;
     }
-    desk_nack_begin(seat->desk, reason);
+    desk_nack_begin(seat->desk, claims, count, reason);
     (void)sl_group_nack(seat->desk->group, seat->consumer, claims, count, nack, desk_now_ns(seat->desk));
     desk_nack_end(seat->desk);
     finish(seat);

@@ -260,6 +260,12 @@ static void on_deliver(sl_desk *desk, const sl_effect *effect)
     sl_list_push_back(&desk->written_answers, &answer->queue);
 }
 
+static void on_back(sl_desk *desk, const sl_effect *effect)
+{
+    unsend(desk_entry_find(desk, effect->back.place));
+    desk_failure_back(desk, effect);
+}
+
 static void on_settled_message(sl_desk *desk, sl_place place)
 {
     desk_entry *const entry = desk_entry_find(desk, place);
@@ -280,8 +286,11 @@ static void note_message(sl_desk *desk, const sl_effect *effect)
     switch (effect->kind) {
     case SL_EFFECT_JOIN: desk_seat_known(desk, effect->join.consumer); break;
     case SL_EFFECT_LEASE: on_lease(desk, effect); break;
-    case SL_EFFECT_BACK: unsend(desk_entry_find(desk, effect->back.place)); break;
-    case SL_EFFECT_SETTLE: on_settled_message(desk, effect->settle.place); break;
+    case SL_EFFECT_BACK: on_back(desk, effect); break;
+    case SL_EFFECT_SETTLE:
+        on_settled_message(desk, effect->settle.place);
+        desk_failures_forget(desk, effect->settle.place);
+        break;
     case SL_EFFECT_PARK: on_settled_message(desk, effect->park.place); break;
     case SL_EFFECT_CHECKPOINT:
         if (effect->checkpoint.lane == SL_LANE_MAIN) {

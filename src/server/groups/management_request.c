@@ -56,6 +56,15 @@ static bool check_form(sl_request *request, const sl_wire_group_request *asked, 
     return true;
 }
 
+/* Who does not know of them must not undo what somebody else has set. */
+static void keep_limits(const sl_wire_group_settings *stored, sl_wire_group_settings *settings)
+{
+    if (!settings->max_interrupts.given)
+        settings->max_interrupts = stored->max_interrupts;
+    if (!settings->max_kills.given)
+        settings->max_kills = stored->max_kills;
+}
+
 /* The end is not known yet, and a position not looked at. */
 static sl_group_definition begin_definition(const sl_wire_group_request *asked,
                                             const sl_group_definition *stored)
@@ -72,6 +81,8 @@ static sl_group_definition begin_definition(const sl_wire_group_request *asked,
     };
     const bool at_end = definition.from == UINT64_MAX && (!of_all || asked->position.prepare == UINT64_MAX);
 
+    if (stored != NULL)
+        keep_limits(&stored->settings, &definition.settings);
     if (of_all)
         definition.filter = stored == NULL ? asked->filter : stored->filter;
     if (asked->start == SL_WIRE_START_GIVEN && at_end)

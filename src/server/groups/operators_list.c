@@ -5,6 +5,7 @@
 #include "server/groups/operators_private.h"
 
 #include "base/cleanup.h"
+#include "core/removal.h"
 
 #include <assert.h>
 
@@ -56,6 +57,8 @@ typedef struct listing {
     uint64_t tags[2];
     uint32_t tag_count;
     const sl_desk *desk;
+    uint64_t cheapest; /* in it; 0: nobody could be removed */
+    uint32_t cheapest_cost;
     sl_wire_consumer *rows;
     size_t count; /* in the first round only this is found out */
 } listing;
@@ -66,9 +69,30 @@ static bool is_listed(const listing *l, const sl_desk_consumer *consumer)
            operators_fit(consumer->card, l->tags, l->tag_count);
 }
 
-static sl_wire_consumer row_of(const sl_desk *desk, const sl_desk_consumer *consumer)
+/* Of one that never says what it begins everything may have begun. */
+static uint32_t cost_of(const sl_desk_consumer *consumer)
 {
-    const sl_group_definition *const definition = sl_desk_definition(desk);
+    const uint32_t in_flight = consumer->info.in_flight;
+    const uint32_t running = consumer->info.sends_started ? consumer->started : in_flight;
+
+    return sl_removal_cost(running, in_flight - running);
+}
+
+/* Who stops is leaving already, and who is away may be gone. Of several that cost the same the last that came, as Kubernetes has it. */
+static void take_cheapest(void *ctx, const sl_desk_consumer *consumer)
+{
+    listing *const l = ctx;
+    const uint32_t cost = cost_of(consumer);
+
+    if (consumer->info.state != SL_CONSUMER_ACTIVE || (l->cheapest != 0 && cost > l->cheapest_cost))
+        return;
+    l->cheapest = consumer->info.consumer;
+    l->cheapest_cost = cost;
+}
+
+static sl_wire_consumer row_of(const listing *l, const sl_desk_consumer *consumer)
+{
+    const sl_group_definition *const definition = sl_desk_definition(l->desk);
     const sl_card *const card = consumer->card;
     sl_wire_consumer row = { .stream = definition->stream,
                              .group = definition->name,
@@ -78,7 +102,9 @@ static sl_wire_consumer row_of(const sl_desk *desk, const sl_desk_consumer *cons
                              .in_flight = consumer->info.in_flight,
                              .started = consumer->started,
                              .deliveries = consumer->info.deliveries,
-                             .in_state_ms = consumer->in_state_ns / MS_NS };
+                             .in_state_ms = consumer->in_state_ns / MS_NS,
+                             .removal_cost = cost_of(consumer),
+                             .cheapest_to_remove = consumer->info.consumer == l->cheapest };
 
     row.name = card->name;
     row.labels = card->labels;
@@ -97,7 +123,7 @@ static void take_consumer(void *ctx, const sl_desk_consumer *consumer)
     if (!is_listed(l, consumer))
         return;
     if (l->rows != NULL)
-        l->rows[l->count] = row_of(l->desk, consumer);
+        l->rows[l->count] = row_of(l, consumer);
     l->count++;
 }
 
@@ -106,6 +132,9 @@ static void take_desk(void *ctx, sl_desk *desk)
     listing *const l = ctx;
 
     l->desk = desk;
+    l->cheapest = 0;
+    if (l->rows != NULL) /* of all of the group, whoever is asked for */
+        sl_desk_consumers(desk, take_cheapest, l);
     sl_desk_consumers(desk, take_consumer, l);
 }
 
@@ -169,6 +198,7 @@ static operators_report *report_new(const sl_host *host, const sl_card *card, sl
                                   .settled = card->settled,
                                   .released = card->released,
                                   .lost = card->lost,
+                                  .interrupted = card->interrupted,
                                   .outcome = outcome,
                                   .bytes = bytes };
     memcpy(report->tags, card->tags, sizeof report->tags);
@@ -196,7 +226,8 @@ static void log_report(sl_host *host, const operators_report *report)
            SL_LOG_STR("outcome", sl_report_outcome_name(report->outcome)),
            SL_LOG_STR("asked_by", asker_name(report->asked_by)), SL_LOG_DURATION("took", took_ns(report)),
            SL_LOG_U64("settled", report->settled), SL_LOG_U64("released", report->released),
-           SL_LOG_U64("lost", report->lost), SL_LOG_U64("unsaid", unsaid));
+           SL_LOG_U64("interrupted", report->interrupted), SL_LOG_U64("lost", report->lost),
+           SL_LOG_U64("unsaid", unsaid));
 }
 
 void sl_operators_report(sl_host *host, const sl_card *card, sl_report_outcome outcome)
@@ -242,6 +273,7 @@ static sl_wire_drain_report report_row(const operators_report *report)
                                    .settled = report->settled,
                                    .released = report->released,
                                    .lost = report->lost,
+                                   .interrupted = report->interrupted,
                                    .outcome = sl_str_from(sl_report_outcome_name(report->outcome)) };
 }
 

@@ -14,6 +14,7 @@ typedef struct operators_report {
     uint32_t tag_count;
     sl_asker asked_by;
     uint32_t settled, released, lost;
+    uint32_t interrupted; /* of released: after they were started */
     sl_report_outcome outcome;
     size_t bytes;
     char texts[];

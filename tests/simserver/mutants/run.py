@@ -15,7 +15,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent.parent
-LIBRARIES = ("src/server/libserver.a", "src/net/libnet.a", "src/wire/libwire.a", "src/wire/codec/libwirecodec.a",
+LIBRARIES = ("src/server/libserver.a", "src/pages/libpages.a", "src/net/libnet.a", "src/wire/libwire.a", "src/wire/codec/libwirecodec.a",
              "src/wire/codec/libwirehot.a", "src/wire/codec/libproto.a", "src/store/libstore.a", "src/core/libcore.a",
              "src/base/libbase.a", "libsluice.a")
 SYSTEM = "-lmicrohttpd -lcjson -lsodium -lnghttp2 -lprotobuf-c -lz -lpcre2-8 -luv -lssl -lcrypto -lpthread -lm".split()

@@ -173,6 +173,29 @@ const char *operators_list(groups *g, sl_wire_who who)
     return buffer;
 }
 
+const char *operators_costs(groups *g, sl_wire_who who)
+{
+    static char buffer[1024];
+    sl_wire_consumers consumers;
+    sl_arena arena;
+    sl_text text;
+
+    arena_init(&arena);
+    consumers = fetch(g, who, &arena);
+    sl_text_init(&text, buffer, sizeof buffer);
+    for (size_t i = 0; i < consumers.consumer_count; i++) {
+        const sl_wire_consumer *const row = &consumers.consumers[i];
+
+        sl_text_add(&text, i == 0 ? "" : " ");
+        sl_text_add_str(&text, row->name);
+        sl_text_add(&text, "=");
+        sl_text_add_u64(&text, row->removal_cost);
+        sl_text_add(&text, row->cheapest_to_remove ? "*" : "");
+    }
+    sl_arena_done(&arena);
+    return buffer;
+}
+
 const char *operators_reports(groups *g, sl_wire_who who)
 {
     static char buffer[64 * 1024];
@@ -185,9 +208,12 @@ const char *operators_reports(groups *g, sl_wire_who who)
     sl_text_init(&text, buffer, sizeof buffer);
     for (size_t i = 0; i < consumers.report_count; i++) {
         const sl_wire_drain_report *const row = &consumers.reports[i];
-        char counts[64];
+        char counts[64], interrupted[16];
 
-        snprintf(counts, sizeof counts, ":%u/%u/%u", row->settled, row->released, row->lost);
+        interrupted[0] = '\0';
+        if (row->interrupted > 0)
+            snprintf(interrupted, sizeof interrupted, "(%u)", row->interrupted);
+        snprintf(counts, sizeof counts, ":%u/%u%s/%u", row->settled, row->released, interrupted, row->lost);
         sl_text_add(&text, i == 0 ? "" : " ");
         sl_text_add_str(&text, row->name);
         sl_text_add(&text, "=");

@@ -23,7 +23,9 @@ const char *operators_resumed(const server_call *call);
 
 /* Of every consumer: "name=state:in_flight", "+" behind it when it is safe to terminate, "^asker" when it was asked to stop. */
 const char *operators_list(groups *g, sl_wire_who who);
-/* Of every report, newest first: "name=outcome:settled/released/lost^asker". */
+/* Of every consumer: "name=removal_cost", "*" behind it when it is the cheapest. */
+const char *operators_costs(groups *g, sl_wire_who who);
+/* Of every report, newest first: "name=outcome:settled/released/lost^asker"; "(2)" behind released: so many of them were interrupted. */
 const char *operators_reports(groups *g, sl_wire_who who);
 
 #define WHO(...)  ((sl_wire_who){ __VA_ARGS__ })

@@ -56,7 +56,7 @@ TEST(patterns_of_paths_take_anything_for_capitals)
 /* --- pages --- */
 
 typedef struct page {
-    sl_admin_answer answer;
+    sl_pages_answer answer;
     bool is_ready; /* an answer that had to be waited for is there */
 } page;
 
@@ -73,7 +73,7 @@ static sl_server server_of(groups *g)
                         .stage = SL_STAGE_SERVING };
 }
 
-static void ask(sl_server *server, const sl_admin_question *question, page *p)
+static void ask(sl_server *server, const sl_pages_question *question, page *p)
 {
     *p = (page){ .answer = { .ready = on_ready, .ready_ctx = p } };
     sl_buf_init(&p->answer.body, &sl_alloc_default, SL_ADMIN_BODY_BYTES_MAX);
@@ -99,7 +99,7 @@ static void expect_get(groups *g, const char *path, const char *query, unsigned 
     sl_server server = server_of(g);
     page p;
 
-    ask(&server, &(sl_admin_question){ .method = "GET", .path = path, .query = query }, &p);
+    ask(&server, &(sl_pages_question){ .method = "GET", .path = path, .query = query }, &p);
     EXPECT(p.answer.job == NULL);
     expect_page(&p, status, text);
 }
@@ -107,7 +107,7 @@ static void expect_get(groups *g, const char *path, const char *query, unsigned 
 static void begin_post(groups *g, sl_server *server, const char *path, const char *query, page *p)
 {
     *server = server_of(g);
-    ask(server, &(sl_admin_question){ .method = "POST", .path = path, .query = query }, p);
+    ask(server, &(sl_pages_question){ .method = "POST", .path = path, .query = query }, p);
     server_rig_run(&g->rig);
 }
 
@@ -164,6 +164,7 @@ TEST(consumers_are_shown_over_http)
                 .name = "pod 1", .window = 1, .extensions = true, .labels = labels, .label_count = 1 });
     expect_get(&g, "/v1/consumers", NULL, 200, "\"name\":\"pod 1\"");
     expect_get(&g, "/v1/consumers", "label=version=42", 200, "\"labels\":{\"version\":\"42\"}");
+    expect_get(&g, "/v1/consumers", NULL, 200, "\"removal_cost\":1000,\"cheapest_to_remove\":true}");
     expect_get(&g, "/v1/consumers", "label=version=41", 200, "{\"consumers\":[]}");
     expect_get(&g, "/v1/consumers", "stream=orders&group=g&name=pod+1", 200, "\"state\":\"active\"");
     expect_get(&g, "/v1/consumers/pod%201", NULL, 200, "\"safe_to_terminate\":false}");
@@ -176,6 +177,7 @@ TEST(consumers_are_shown_over_http)
     groups_ack(call, 1, 1);
     expect_get(&g, "/v1/consumers/pod%201", NULL, 200, "\"name\":\"pod 1\",\"safe_to_terminate\":true}");
     expect_get(&g, "/v1/drains", NULL, 200, "{\"reports\":[{\"stream\":\"orders\"");
+    expect_get(&g, "/v1/drains", NULL, 200, "\"settled\":1,\"released\":0,\"interrupted\":0,\"lost\":0}");
     server_call_cancel(call);
     server_rig_run(&g.rig);
     expect_get(&g, "/v1/consumers/pod%201", NULL, 200,
@@ -304,7 +306,7 @@ TEST(a_web_page_of_another_origin_cannot_stop_consumers)
         page p;
 
         ask(&server,
-            &(sl_admin_question){ .method = "POST",
+            &(sl_pages_question){ .method = "POST",
                                   .path = "/v1/consumers/a/stop",
                                   .host = rows[i].host,
                                   .origin = rows[i].origin,
@@ -327,7 +329,7 @@ TEST(jobs_of_admin_pages_are_bounded_and_end_with_the_host)
     server = server_of(&g);
     for (unsigned i = 0; i <= SL_ADMIN_JOBS_MAX; i++)
         ask(&server,
-            &(sl_admin_question){ .method = "POST", .path = "/v1/consumers/a/stop", .query = "wait=1h" },
+            &(sl_pages_question){ .method = "POST", .path = "/v1/consumers/a/stop", .query = "wait=1h" },
             &pages[i]);
     server_rig_run(&g.rig);
     expect_page(&pages[SL_ADMIN_JOBS_MAX], 503, "Too many wait here");
@@ -348,7 +350,7 @@ TEST(pages_about_groups_wait_for_the_store)
     sl_server server = { .settings = &sl_server_settings_default };
     page p;
 
-    ask(&server, &(sl_admin_question){ .method = "GET", .path = "/v1/groups" }, &p);
+    ask(&server, &(sl_pages_question){ .method = "GET", .path = "/v1/groups" }, &p);
     expect_page(&p, 503, "does not serve clients");
 }
 

@@ -619,7 +619,8 @@ TEST(a_store_that_fails_is_told_in_each_answer)
     writes_init(&w);
     w.rig.store = store;
     server_rig_start(&w.rig);
-    sl_faulty_fail_after(disk, 0, SL_ERR_IO);
+    sl_faulty_power_cut(disk,
+                        1); /* each call of it fails, also those of threads that nobody here waits for */
     call = open_call(&w);
     writes_batch(&w, call, 0, "s", WRITES_ANY, 1, 1);
     server_rig_run_until_messages(&w.rig, call, 1);

@@ -254,6 +254,6 @@ static void run(uint64_t seed)
 
 TEST(whatever_clients_do_every_finished_append_is_answered_once_and_in_order)
 {
-    for (uint64_t seed = 1; seed <= ROUNDS; seed++)
+    for (uint64_t seed = 1; seed <= ROUNDS; seed += SWEEP_STEP)
         run(seed);
 }

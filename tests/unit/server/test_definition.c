@@ -27,6 +27,11 @@ static bool same_time(sl_wire_group_time a, sl_wire_group_time b)
     return a.given == b.given && (!a.given || (a.in_ticks == b.in_ticks && a.value == b.value));
 }
 
+static bool same_limit(sl_wire_group_limit a, sl_wire_group_limit b)
+{
+    return a.given == b.given && (!a.given || a.value == b.value);
+}
+
 static bool same_filter(const sl_wire_filter *a, const sl_wire_filter *b)
 {
     if (a->kind != b->kind || a->kind != SL_WIRE_FILTER_GIVEN)
@@ -46,6 +51,7 @@ static bool same_settings(const sl_wire_group_settings *a, const sl_wire_group_s
            a->max_checkpoint_count == b->max_checkpoint_count &&
            a->max_subscriber_count == b->max_subscriber_count && a->live_buffer_size == b->live_buffer_size &&
            a->read_batch_size == b->read_batch_size && a->history_buffer_size == b->history_buffer_size &&
+           same_limit(a->max_interrupts, b->max_interrupts) && same_limit(a->max_kills, b->max_kills) &&
            sl_str_equal(a->strategy, b->strategy);
 }
 
@@ -109,6 +115,10 @@ TEST(every_setting_comes_back_whatever_its_value)
         d.settings.checkpoint_after = (sl_wire_group_time){ true, true, times[i] };
         expect_kept(&d);
     }
+    d.settings.max_interrupts = (sl_wire_group_limit){ true, 0 };
+    expect_kept(&d);
+    d.settings.max_kills = (sl_wire_group_limit){ true, INT32_MAX };
+    expect_kept(&d);
     d.settings.read_batch_size = INT32_MIN;
     d.settings.history_buffer_size = INT32_MAX;
     expect_kept(&d);
@@ -182,6 +192,26 @@ TEST(texts_that_would_not_come_back_are_not_written)
     sl_arena_done(&k.arena);
 }
 
+/* Those that were written before these limits could be set, and those of clients that do not know them. */
+TEST(a_definition_without_limits_of_interruptions_and_kills_has_the_usual_ones_B6)
+{
+    sl_group_definition d = groups_definition("orders", "g");
+    sl_settings settings;
+    kept k;
+
+    kept_init(&k);
+    EXPECT_OK(through_text(&k, &d));
+    EXPECT(strstr(k.text.data, "maxInterrupts") == NULL && strstr(k.text.data, "maxKills") == NULL);
+    settings = sl_group_definition_settings(&k.back);
+    EXPECT(settings.interrupts_max == 20 && settings.kills_max == 5);
+    d.settings.max_interrupts = (sl_wire_group_limit){ true, 0 };
+    d.settings.max_kills = (sl_wire_group_limit){ true, 1 };
+    EXPECT_OK(through_text(&k, &d));
+    settings = sl_group_definition_settings(&k.back);
+    EXPECT(settings.interrupts_max == 0 && settings.kills_max == 1);
+    sl_arena_done(&k.arena);
+}
+
 /* --- damage --- */
 
 static sl_err decode(const char *text)
@@ -241,6 +271,10 @@ TEST(a_damaged_definition_is_corrupt_and_not_something_else)
         { "\"maxRetryCount\":10", "\"maxRetryCount\":2147483648" },
         { "\"maxRetryCount\":10", "\"maxRetryCount\":1e999" },
         { "\"historyBufferSize\":500", "\"historyBufferSize\":20" },
+        { "\"maxRetryCount\":10", "\"maxRetryCount\":10,\"maxKills\":-1" },
+        { "\"maxRetryCount\":10", "\"maxRetryCount\":10,\"maxKills\":null" },
+        { "\"maxRetryCount\":10", "\"maxRetryCount\":10,\"maxInterrupts\":\"1\"" },
+        { "\"maxRetryCount\":10", "\"maxRetryCount\":10,\"maxInterrupts\":1.5" },
         { "\"settings\":", "\"setings\":" },
     };
     const sl_str prefixes[] = { SL_STR_INIT("a") };

@@ -313,8 +313,9 @@ TEST(the_read_method_says_what_it_can)
     const sl_method *const method = sl_method_find(sl_str_from(GROUPS_PATH), &why);
 
     assert_non_null(method);
-    EXPECT_EQ(method->feature_count, 3);
+    EXPECT_EQ(method->feature_count, 4);
     EXPECT(sl_str_equal(method->features[2], SL_STR("stop"))); /* S1.28 */
+    EXPECT(sl_str_equal(method->features[3], SL_STR("nack_delay")));
 }
 
 /* --- Started without ids --- */

@@ -23,7 +23,7 @@ TEST(a_reader_survives_without_memory)
 {
     bool ran_through = false;
 
-    for (size_t fail_at = 1; !ran_through; fail_at++) {
+    for (size_t fail_at = 1; !ran_through; fail_at += SWEEP_STEP) {
         test_alloc failing = { 0 };
         const sl_alloc alloc = test_alloc_use(&failing);
         groups g;

@@ -184,6 +184,41 @@ TEST(an_update_is_checked_like_a_create)
     manage_done(&m);
 }
 
+static void expect_limits(manage *m, int32_t interrupts, int32_t kills)
+{
+    const sl_wire_group_info info = manage_look(m, "orders", "g");
+
+    EXPECT_EQ(info.max_interrupts, interrupts);
+    EXPECT_EQ(info.max_kills, kills);
+}
+
+/* Official clients do not know of these limits: what they change is the rest. */
+TEST(an_update_that_does_not_name_the_limits_of_sluice_keeps_them_B6)
+{
+    sl_wire_group_request request = manage_request("orders", "g");
+    manage m;
+
+    manage_start(&m);
+    manage_make(&m, &request);
+    expect_limits(&m, 20, 5);
+    request.settings.max_interrupts = (sl_wire_group_limit){ true, 1 };
+    EXPECT_CALL_STATUS(manage_update(&m, &request), SL_STATUS_OK);
+    expect_limits(&m, 1, 5);
+    request.settings.max_interrupts.given = false;
+    request.settings.max_kills = (sl_wire_group_limit){ true, 0 };
+    EXPECT_CALL_STATUS(manage_update(&m, &request), SL_STATUS_OK);
+    expect_limits(&m, 1, 0);
+    request.settings.max_kills.given = false;
+    request.settings.max_retry_count = 4;
+    EXPECT_CALL_STATUS(manage_update(&m, &request), SL_STATUS_OK);
+    groups_kill(&m.g);
+    expect_limits(&m, 1, 0);
+    request.settings.max_kills = (sl_wire_group_limit){ true, -1 };
+    manage_expect_failed(manage_update(&m, &request), "orders", "g",
+                         "The limits of interruptions and kills must not be negative; 0 is none.");
+    manage_done(&m);
+}
+
 TEST(an_update_changes_settings_and_drops_the_consumers)
 {
     sl_wire_group_request request = manage_request("orders", "g");

@@ -153,7 +153,8 @@ TEST(the_document_has_a_row_for_each_metric_and_no_other)
             fail_msg("docs/METRICS.md has no row%s", row);
     }
     for (const char *at = document; (at = strstr(at, "\n| `")) != NULL; at++)
-        rows++;
+        rows += strncmp(at, "\n| `sluice_worker_", 18) !=
+                0; /* tests/unit/worker/test_crew_metrics.c holds those */
     for (size_t i = 0; i < sl_group_metric_count; i++) {
         const sl_group_metric *const metric = &sl_group_metrics[i];
         char row[512];

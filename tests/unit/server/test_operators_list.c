@@ -110,6 +110,74 @@ TEST(a_consumer_of_an_earlier_process_is_listed_without_its_name_until_somebody_
     groups_done(&g);
 }
 
+/* --- who is cheapest to remove --- */
+
+TEST(the_cheapest_consumer_to_remove_is_the_active_one_with_the_least_begun_work_B17)
+{
+    groups g;
+    server_call *first, *last;
+
+    begin(&g, 5);
+    first = groups_join(&g, (groups_consumer){ .name = "first", .window = 3, .extensions = true });
+    last = groups_join(&g, (groups_consumer){ .name = "last", .window = 2, .extensions = true });
+    groups_started(first, 1, 2);
+    groups_started(last, 1, 1);
+    EXPECT_STR(operators_costs(&g, WHO(0)), "first=2001 last=1001*");
+    groups_ack(first, 1, 2);
+    EXPECT_STR(operators_costs(&g, WHO(0)), "first=1* last=1001");
+    groups_stop(first, false); /* it leaves by itself */
+    EXPECT_STR(operators_costs(&g, WHO(0)), "first=1 last=1001*");
+    groups_stop(last, false);
+    EXPECT_STR(operators_costs(&g, WHO(0)), "first=1 last=1001");
+    groups_done(&g);
+}
+
+TEST(of_consumers_that_cost_the_same_the_last_is_the_cheapest_in_each_group_and_for_whoever_asks_B17)
+{
+    const sl_group_definition second = groups_definition("other", "g");
+    groups g;
+
+    begin(&g, 0);
+    reads_append(&g.rig, "other", 1);
+    groups_create(&g, &second);
+    (void)groups_join(&g, (groups_consumer){ .name = "a", .extensions = true });
+    (void)groups_join(&g, (groups_consumer){ .name = "b", .extensions = true });
+    (void)groups_join(&g, (groups_consumer){ .name = "a", .stream = "other", .extensions = true });
+    EXPECT_STR(operators_costs(&g, WHO(0)), "a=0 b=0* a=1000*");
+    EXPECT_STR(operators_costs(&g, WHO(.consumer_name = SL_STR("a"))), "a=0 a=1000*");
+    groups_done(&g);
+}
+
+TEST(what_a_consumer_holds_that_never_says_what_it_begins_costs_as_if_it_ran_B17_B2)
+{
+    groups g;
+    server_call *ours;
+
+    begin(&g, 5);
+    (void)groups_join(&g, (groups_consumer){ .name = "official", .window = 2 });
+    ours = groups_join(&g, (groups_consumer){ .name = "ours", .window = 3, .extensions = true });
+    EXPECT_STR(operators_costs(&g, WHO(0)), "official=2000* ours=3000");
+    groups_started(ours, 1, 1);
+    EXPECT_STR(operators_costs(&g, WHO(0)), "official=2000 ours=1002*");
+    groups_done(&g);
+}
+
+TEST(who_is_away_is_not_the_cheapest_to_remove_B17)
+{
+    groups g;
+    server_call *call;
+    server_peer *peer;
+
+    begin(&g, 1);
+    peer = server_rig_connect(&g.rig, "127.0.0.1:40001");
+    call = groups_join(&g, (groups_consumer){ .name = "a", .window = 1, .extensions = true, .peer = peer });
+    groups_started(call, 1, 1);
+    server_rig_break(peer);
+    server_rig_run(&g.rig);
+    EXPECT_STR(operators_costs(&g, WHO(0)), "a=1000");
+    groups_done(&g);
+}
+
 /* --- reports --- */
 
 /* B12: drained, left, away; asked by an operator, by itself, by the server. */
@@ -145,6 +213,30 @@ TEST(reports_tell_what_became_of_each_consumer_that_stopped)
     EXPECT_EQ(g.rig.host->counters.consumers_stopped[SL_REPORT_LEFT], 1);
     EXPECT_EQ(g.rig.host->counters.consumers_stopped[SL_REPORT_AWAY], 1);
     EXPECT(server_rig_logged(&g.rig, "consumer stopped"));
+    groups_done(&g);
+}
+
+/* Nobody asks the worker: the server was told what was started. */
+TEST(reports_tell_how_much_of_what_was_handed_back_was_interrupted_B12_B2)
+{
+    groups g;
+    server_call *drains, *leaves;
+
+    begin(&g, 6);
+    drains = groups_join(&g, (groups_consumer){ .name = "drains", .window = 3, .extensions = true });
+    leaves = groups_join(&g, (groups_consumer){ .name = "leaves", .window = 3, .extensions = true });
+    groups_started(drains, 1, 2);
+    groups_started(leaves, 1, 1);
+    groups_stop(drains, false);
+    groups_ack(drains, 1, 1);
+    groups_release(drains, 2, 2);
+    groups_stop(leaves, false);
+    groups_release(leaves, 1, 2);
+    server_call_cancel(leaves);
+    server_rig_run(&g.rig);
+    EXPECT_STR(operators_reports(&g, WHO(0)),
+               "leaves=left:0/2(1)/1^consumer drains=drained:1/2(1)/0^consumer");
+    EXPECT(server_rig_logged(&g.rig, "interrupted=1"));
     groups_done(&g);
 }
 

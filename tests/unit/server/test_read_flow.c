@@ -199,7 +199,7 @@ static void expect_all_of(const server_call *call, bool backwards, uint64_t coun
 static void expect_many_slow_clients(sl_store *store)
 {
     enum {
-        CLIENTS = 200,
+        CLIENTS = SWEEP_STEP > 1 ? 80 : 200,
         EVENTS = 1500
     };
     server_call *calls[CLIENTS];

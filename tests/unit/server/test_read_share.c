@@ -141,8 +141,8 @@ TEST(few_of_many_readers_keep_memory_of_the_store_and_all_of_them_get_everything
 {
     slow_store slow = slow_store_open();
 
-    expect_few_cursors(NULL, 400, 5000);
-    expect_few_cursors(slow.store, 400, 5000);
+    expect_few_cursors(NULL, 400, 5000 / SWEEP_STEP);
+    expect_few_cursors(slow.store, 400, 5000 / SWEEP_STEP);
     slow_store_close(&slow);
 }
 

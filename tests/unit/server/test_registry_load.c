@@ -212,9 +212,9 @@ TEST(a_change_that_gets_no_memory_is_refused_or_done)
         size_t fail_at = 1;
 
         while (act_without_memory(what, fail_at, false))
-            fail_at++;
+            fail_at += SWEEP_STEP;
         EXPECT_ROW(fail_at > 3, what);
         for (fail_at = 1; act_without_memory(what, fail_at, true);)
-            fail_at++;
+            fail_at += SWEEP_STEP;
     }
 }
