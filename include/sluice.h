@@ -76,7 +76,10 @@ enum {
     SL_CONSUMER_CONNECT_MS_DEFAULT = 5000,
     SL_CONSUMER_RETRY_MS_MIN = 20, /* the first try comes after about this; each further one doubles it */
     SL_CONSUMER_RETRY_MS_MAX_DEFAULT = 5000,
-    SL_CONSUMER_LEAVE_MS_DEFAULT = 5000
+    SL_CONSUMER_LEAVE_MS_DEFAULT = 5000,
+    SL_CONSUMER_FINISHED_MAX = 8192,         /* messages that an earlier process was done with */
+    SL_CONSUMER_FINISHED_MS_MAX = 60 * 1000, /* since the first connection: so long they are known again */
+    SL_CONSUMER_RESUMED_MAX = 10 * 1000      /* ids that a server takes as still held */
 };
 
 typedef enum sl_consumer_status {
@@ -124,7 +127,7 @@ typedef enum sl_consumer_outcome {
     SL_CONSUMER_LOST, /* no longer ours: what was said of it, if anything, did not count. Do not start it any more */
     SL_CONSUMER_UNSURE, /* a connection broke between the ack and its answer, and the server has no lease any more: most
                               * likely the ack counted, and if not, the message was given to somebody else */
-    SL_CONSUMER_SENT /* without extensions: handed to the connection, and nobody will tell more */
+    SL_CONSUMER_SENT /* without extensions: handed to the connection, after a stop also read, and nobody will tell more */
 } sl_consumer_outcome;
 
 typedef enum sl_consumer_asker { /* who asked for a stop */
@@ -137,6 +140,7 @@ typedef struct sl_consumer_connected {
     uint32_t nth; /* 1: the first time */
     int extensions; /* 0: a server without Stop: stopping is done by this side alone, nothing is answered, nothing is resumed */
     uint32_t resumed; /* messages that were listed as still held */
+    int keeps_delays; /* 0: the delay of sl_consumer_nack_later() is not sent, and the group's own pause counts */
 } sl_consumer_connected;
 
 typedef struct sl_consumer_stopped {
@@ -175,6 +179,19 @@ typedef struct sl_consumer_label {
     const char *key, *value;
 } sl_consumer_label;
 
+/* A message that an earlier process of this name was done with, and of which it did not hear the end. It is listed as still held and
+ * said again at the first connection; the outcome comes as for any other. If the message comes again instead, with the same id
+ * and revision, it is settled like this and not given out, for SL_CONSUMER_FINISHED_MS_MAX. A server without extensions is told nothing
+ * before that happens, and when it does not, the outcome is SL_CONSUMER_UNSURE. */
+typedef struct sl_consumer_finished {
+    sl_consumer_id id;
+    uint64_t revision;    /* of the event, as it was given out */
+    uint64_t lease_token; /* for completeness: today's protocol does not carry it */
+    int is_park;          /* not 0: park it; 0: ack it */
+    const char
+        *reason; /* of a park, for the dead letters; longer ones are cut. NULL or "": it is not known */
+} sl_consumer_finished;
+
 typedef struct sl_consumer_options {
     /* HOST[:PORT], or sluice:// kurrentdb:// kdb:// kurrent:// esdb:// with [USER:PASSWORD@]HOST[:PORT][?tls=true...]. With
      * the last four TLS is on unless the address says tls=false. */
@@ -196,6 +213,8 @@ typedef struct sl_consumer_options {
     uint32_t leave_ms;                  /* how long sl_consumer_leave() waits for answers; 0: the default */
     const sl_consumer_handler *handler; /* copied, as everything here */
     void *ctx;
+    const sl_consumer_finished *finished; /* what an earlier process left; useful only with its name */
+    size_t finished_count;
 } sl_consumer_options;
 
 /* Begins to connect; nothing happens before sl_consumer_run(). What is wrong is said in `problem` (of problem_bytes, at least
@@ -233,6 +252,11 @@ typedef enum sl_consumer_nack_action { /* numbers as on the wire */
 /* reason: for people who look at parked messages; may be NULL. 0 also when there is no memory for the reason. */
 SL_EXPORT size_t sl_consumer_nack(sl_consumer *consumer, const sl_consumer_id *ids, size_t count,
                                   sl_consumer_nack_action action, const char *reason);
+
+/* A nack for retry that comes back no sooner than after delay_ms; servers cut what is too long. 0: as the group says. A server that
+ * cannot keep delays (see sl_consumer_connected.keeps_delays) gets a nack without one. */
+SL_EXPORT size_t sl_consumer_nack_later(sl_consumer *consumer, const sl_consumer_id *ids, size_t count,
+                                        const char *reason, uint32_t delay_ms);
 
 /* Hand back, uncounted, in order. Without extensions it is a nack for retry. */
 SL_EXPORT size_t sl_consumer_release(sl_consumer *consumer, const sl_consumer_id *ids, size_t count);

@@ -7,8 +7,13 @@
 #include <assert.h>
 #include <strings.h>
 
+enum {
+    OPTION_SHOWN_BYTES_MAX = 32 /* the longest that there is has 20 */
+};
+
 typedef struct parser {
     sl_text *problem;
+    bool hides_options; /* they may be the rest of a password with a ? in it */
     sl_client_address address;
 } parser;
 
@@ -79,7 +84,7 @@ static sl_err decode(parser *p, const char *what, sl_str text, char *into, size_
 
 static const struct {
     const char *name;
-    bool tls, discovers;
+    bool is_kurrentdb, discovers; /* theirs mean TLS */
 } schemes[] = {
     { "sluice", false, false },      { "kurrentdb", true, false },
     { "kdb", true, false },          { "kurrent", true, false },
@@ -108,7 +113,7 @@ static sl_err take_scheme(parser *p, sl_str *text)
     for (size_t i = 0; i < SL_COUNT_OF(schemes); i++) {
         if (!is_word(name, schemes[i].name))
             continue;
-        p->address.tls = schemes[i].tls;
+        p->address.is_kurrentdb = p->address.tls = schemes[i].is_kurrentdb;
         if (schemes[i].discovers)
             p->address.note = "clusters are not discovered: only the first host of the address is used";
         *text = skip(*text, bytes + 3);
@@ -244,6 +249,16 @@ static bool is_ignored(sl_str name)
     return false;
 }
 
+static sl_err refuse_option(parser *p, sl_str name)
+{
+    if (!p->hides_options && name.bytes <= OPTION_SHOWN_BYTES_MAX) {
+        sl_text_add(p->problem, "there is no option '");
+        sl_text_add_str(p->problem, name);
+        sl_text_add(p->problem, "': ");
+    }
+    return refuse(p, "the options of an address are tls, tlsCAFile, tlsVerifyCert and connectionName");
+}
+
 static sl_err take_option(parser *p, sl_str name, sl_str value)
 {
     sl_client_address *const address = &p->address;
@@ -265,7 +280,7 @@ static sl_err take_option(parser *p, sl_str name, sl_str value)
         return refuse(p, "certificates of users are not supported: name a user and a password");
     if (is_ignored(name))
         return SL_OK;
-    return refuse(p, "the options of an address are tls, tlsCAFile, tlsVerifyCert and connectionName");
+    return refuse_option(p, name);
 }
 
 static sl_err take_options(parser *p, sl_str text)
@@ -298,6 +313,7 @@ static sl_err parse(parser *p, sl_str text)
         return refuse(
             p,
             "an address ends with its port or options: there is no path; a / in a password is written %2F");
+    p->hides_options = sl_str_find(options, '@') != options.bytes;
     err = take_user(p, text.data != begin, &authority);
     if (err == SL_OK)
         err = take_hosts(p, authority);

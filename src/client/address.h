@@ -28,6 +28,7 @@ enum {
 typedef struct sl_client_address {
     char host[SL_HOST_BYTES_MAX + 1]; /* without brackets */
     uint16_t port;
+    bool is_kurrentdb; /* its scheme is one of theirs */
     bool tls;
     bool unverified;                            /* any certificate will do */
     char ca_file[SL_CLIENT_FILE_BYTES_MAX + 1]; /* empty: whom the system trusts */

@@ -81,6 +81,8 @@ static const char *wrong_options(const sl_consumer_options *options)
         return "the window is too large: at most 4,000 messages";
     if (options->reconnect_ms > INT32_MAX)
         return "the reconnect time is too long";
+    if (options->finished_count > SL_CONSUMER_FINISHED_MAX)
+        return "too many finished messages of an earlier process: at most 8,192";
     return options->address == NULL ? "the address of the server is missing" : NULL;
 }
 
@@ -180,8 +182,18 @@ static sl_consumer_status say(sl_text *problem, sl_consumer_status status, const
     return status;
 }
 
-sl_consumer_status consumer_open_in(sl_loop *loop, const sl_consumer_options *options, char *problem,
-                                    size_t problem_bytes, sl_consumer **ret_consumer)
+static sl_err take_address(sl_consumer *consumer, const sl_consumer_options *options,
+                           const sl_client_address *address, sl_text *problem)
+{
+    if (address == NULL)
+        return sl_client_address_parse(sl_str_from(options->address), problem, &consumer->address);
+    consumer->address = *address;
+    return SL_OK;
+}
+
+sl_consumer_status sl_consumer_make(sl_loop *loop, const sl_consumer_options *options,
+                                    const sl_client_address *address, char *problem, size_t problem_bytes,
+                                    sl_consumer **ret_consumer)
 {
     const char *const why = wrong_options(options);
     sl_consumer *consumer;
@@ -196,11 +208,10 @@ sl_consumer_status consumer_open_in(sl_loop *loop, const sl_consumer_options *op
         return say(&text, SL_CONSUMER_NOMEM, "out of memory");
     memset(consumer, 0, sizeof *consumer);
     consumer->alloc = &sl_alloc_default;
-    err = sl_client_address_parse(sl_str_from(options->address), &text, &consumer->address);
+    err = take_address(consumer, options, address, &text);
     if (err == SL_OK)
         err = make(consumer, loop, options);
     if (err == SL_OK) {
-        consumer_link_start(consumer);
         *ret_consumer = consumer;
         return SL_CONSUMER_OK;
     }
@@ -208,6 +219,27 @@ sl_consumer_status consumer_open_in(sl_loop *loop, const sl_consumer_options *op
     if (err == SL_ERR_INVALID || err == SL_ERR_TOO_LARGE)
         return SL_CONSUMER_INVALID; /* the address, and what is wrong with it was said */
     return say(&text, err == SL_ERR_NOMEM ? SL_CONSUMER_NOMEM : SL_CONSUMER_SYSTEM, sl_err_text(err));
+}
+
+sl_err sl_consumer_recall(sl_consumer *consumer, const sl_consumer_finished *finished, size_t count)
+{
+    return sl_consuming_recall(&consumer->consuming, finished, count);
+}
+
+void sl_consumer_begin(sl_consumer *consumer)
+{
+    consumer_link_start(consumer);
+}
+
+sl_consumer_status consumer_open_in(sl_loop *loop, const sl_consumer_options *options, char *problem,
+                                    size_t problem_bytes, sl_consumer **ret_consumer)
+{
+    const sl_consumer_status status =
+        sl_consumer_make(loop, options, NULL, problem, problem_bytes, ret_consumer);
+
+    if (status == SL_CONSUMER_OK)
+        sl_consumer_begin(*ret_consumer);
+    return status;
 }
 
 sl_consumer_status sl_consumer_open(const sl_consumer_options *options, char *problem, size_t problem_bytes,
@@ -283,6 +315,13 @@ size_t sl_consumer_nack(sl_consumer *consumer, const sl_consumer_id *ids, size_t
     return sl_consuming_nack(&consumer->consuming, ids, count, (int32_t)action, reason);
 }
 
+size_t sl_consumer_nack_later(sl_consumer *consumer, const sl_consumer_id *ids, size_t count,
+                              const char *reason, uint32_t delay_ms)
+{
+    consumer->is_dirty = true;
+    return sl_consuming_nack_later(&consumer->consuming, ids, count, SL_WIRE_NACK_RETRY, reason, delay_ms);
+}
+
 size_t sl_consumer_release(sl_consumer *consumer, const sl_consumer_id *ids, size_t count)
 {
     consumer->is_dirty = true;
@@ -305,12 +344,19 @@ void sl_consumer_stop(sl_consumer *consumer, int hand_back_unstarted)
 {
     consumer->is_dirty = true;
     sl_consuming_stop(&consumer->consuming, hand_back_unstarted != 0);
+    consumer_link_cut_pause(consumer);
 }
 
 void sl_consumer_leave(sl_consumer *consumer)
 {
     consumer->is_dirty = true;
     consumer_link_leave(consumer);
+    consumer_link_cut_pause(consumer);
+}
+
+bool sl_consumer_has_ended(const sl_consumer *consumer)
+{
+    return consumer->is_final;
 }
 
 size_t sl_consumer_held_count(const sl_consumer *consumer)

@@ -1,4 +1,4 @@
-/* client/consumer_inside.h — a consumer with its connection, for the files of this folder and for tests.
+/* client/consumer_inside.h — a consumer with its connection, for the files of this folder and for tests. See consumer.h for the worker.
  *
  *      consumer.c       the public functions: options, the loop, what users say
  *      consumer_link.c  the connection: ask what the server can do, start the call, come back, leave
@@ -9,6 +9,7 @@
 #define SL_CLIENT_CONSUMER_INSIDE_H
 
 #include "client/client.h"
+#include "client/consumer.h"
 #include "client/consuming.h"
 
 typedef enum sl_consumer_link_state {
@@ -34,8 +35,10 @@ struct sl_consumer {
     sl_consumer_link_state state;
     sl_client_call features, read, proof;
     sl_timer retry, run, leave;
-    sl_timer hurry; /* a connection that does not end by itself is cut */
-    bool has_stop;  /* the server told so */
+    sl_timer hurry;            /* a connection that does not end by itself is cut */
+    sl_timer rejoin;           /* drained by a server that keeps the call: a new one is tried */
+    sl_timer recall;           /* what an earlier process left is known again no longer */
+    bool has_stop, has_delays; /* the server told so */
     uint32_t failures;
     uint64_t confirmed_at_ns, alone_since_ns; /* 0: not */
     bool proof_is_out, is_proved;
@@ -48,11 +51,6 @@ struct sl_consumer {
     char sentence[SL_CONSUMER_PROBLEM_BYTES];
 };
 
-/* In a loop of somebody else, who calls consumer_turn_end() at the end of each turn. Otherwise as sl_consumer_open(). */
-sl_consumer_status consumer_open_in(sl_loop *loop, const sl_consumer_options *options, char *problem,
-                                    size_t problem_bytes, sl_consumer **ret_consumer);
-void consumer_turn_end(sl_consumer *consumer);
-
 /* --- consumer_link.c --- */
 
 void consumer_link_init(sl_consumer *consumer);
@@ -60,6 +58,7 @@ void consumer_link_init(sl_consumer *consumer);
 void consumer_link_done(sl_consumer *consumer);
 /* Connects in the next turn. */
 void consumer_link_start(sl_consumer *consumer);
+void consumer_link_cut_pause(sl_consumer *consumer); /* it waits before the next try: no longer */
 void consumer_link_leave(sl_consumer *consumer);
 void consumer_link_turn_end(sl_consumer *consumer);
 

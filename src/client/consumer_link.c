@@ -8,7 +8,8 @@
  * some chance in it, because all consumers of a server that was restarted come back together.
  *
  * Leaving: acks that were sent must have arrived before the call goes down (S1.21). With extensions their answers say so. Without,
- * a question is sent behind them on the same connection: its answer comes from a server that has got everything before it. */
+ * a question is sent behind them on the same connection: its answer comes from a server that has got everything before it. Only then
+ * the user hears of their end: whoever stops waits for that, and knows what it could not wait for. */
 #include "client/consumer_inside.h"
 
 #include "base/cleanup.h"
@@ -24,10 +25,12 @@
 #define READ_SERVICE  "event_store.client.persistent_subscriptions.persistentsubscriptions"
 
 enum {
+    GOING_RETRY_MS_MAX = 200,    /* the longest pause between two tries of a consumer that has stopped */
     STEADY_MS = 250,             /* a connection that held so long was a good one */
     CLOSING_MS_MAX = 1000,       /* for our last words to be read */
     FEATURES_MS_MAX = 10 * 1000, /* besides the time to connect */
     PROOF_MS_MAX = 5000,
+    REJOIN_MS = 250, /* so long a server that has drained us may take to end the call */
     FEATURES_BYTES_MAX = 256 * 1024,
     FEATURES_MEMORY_MAX = 1024 * 1024
 };
@@ -41,6 +44,8 @@ static void set_sentence(sl_consumer *consumer, sl_str sentence)
 {
     sl_text text;
 
+    if (sentence.data == consumer->sentence)
+        return; /* it is there already, and would be overwritten by its own beginning */
     sl_text_init(&text, consumer->sentence, sizeof consumer->sentence);
     sl_text_add_str(&text, sentence);
 }
@@ -66,6 +71,8 @@ static void end(sl_consumer *consumer)
     consumer->state = CONSUMER_LINK_ENDED;
     sl_timer_stop(&consumer->retry);
     sl_timer_stop(&consumer->leave);
+    sl_timer_stop(&consumer->recall);
+    sl_timer_stop(&consumer->rejoin);
     sl_consuming_over(consuming);
     sl_consuming_abandon(consuming);
     if (consuming->handler.ended != NULL)
@@ -83,10 +90,18 @@ static void set_left(sl_consumer *consumer)
 
 /* --- coming back --- */
 
+/* Who is about to go has little time, and what is not told before is done again by somebody else. */
+static bool is_going(const sl_consumer *consumer)
+{
+    return consumer->consuming.stop_wanted || consumer->is_leaving;
+}
+
 static uint32_t next_retry_ms(sl_consumer *consumer)
 {
     const uint32_t shift = consumer->failures < 8 ? consumer->failures : 8;
-    const uint64_t delay_ms = sl_min_u64((uint64_t)SL_CONSUMER_RETRY_MS_MIN << shift, consumer->retry_ms_max);
+    const uint64_t max_ms =
+        is_going(consumer) ? sl_min_u64(GOING_RETRY_MS_MAX, consumer->retry_ms_max) : consumer->retry_ms_max;
+    const uint64_t delay_ms = sl_min_u64((uint64_t)SL_CONSUMER_RETRY_MS_MIN << shift, max_ms);
 
     consumer->random ^= consumer->random << 13;
     consumer->random ^= consumer->random >> 7;
@@ -180,6 +195,20 @@ static void judge_end(sl_consumer *consumer, const sl_client_result *result)
         set_sentence(consumer, message);
 }
 
+static void on_recall_over(void *ctx)
+{
+    sl_consuming_forget_recalled(&((sl_consumer *)ctx)->consuming);
+}
+
+static void confirmed(sl_consumer *consumer)
+{
+    const sl_consuming *const consuming = &consumer->consuming;
+
+    consumer->confirmed_at_ns = now_ns(consumer);
+    if (consuming->nth == 1 && consuming->holding.recalled_count > 0)
+        sl_timer_set(&consumer->recall, now_ns(consumer) + SL_CONSUMER_FINISHED_MS_MAX * MS_NS);
+}
+
 static void on_read_message(void *ctx, sl_str message)
 {
     sl_consumer *const consumer = ctx;
@@ -194,7 +223,7 @@ static void on_read_message(void *ctx, sl_str message)
         return;
     }
     if (consuming->nth != nth)
-        consumer->confirmed_at_ns = now_ns(consumer);
+        confirmed(consumer);
 }
 
 static void on_read_end(void *ctx, const sl_client_result *result)
@@ -224,11 +253,12 @@ static void begin_read(sl_consumer *consumer)
     consumer->state = CONSUMER_LINK_READING;
     consumer->is_proved = false;
     sl_consuming_begin(&consumer->consuming, consumer->has_stop);
+    consumer->consuming.keeps_delays = consumer->has_stop && consumer->has_delays;
 }
 
 /* --- what can the server do? --- */
 
-static bool names_stop(const sl_supported_methods *methods)
+static bool names(const sl_supported_methods *methods, sl_str feature)
 {
     for (size_t i = 0; i < methods->method_count; i++) {
         const sl_supported_method *const method = &methods->methods[i];
@@ -236,7 +266,7 @@ static bool names_stop(const sl_supported_methods *methods)
             !sl_str_equal(method->method, SL_STR("read")))
             continue;
         for (size_t k = 0; k < method->feature_count; k++)
-            if (sl_str_equal(method->features[k], SL_STR("stop")))
+            if (sl_str_equal(method->features[k], feature))
                 return true;
     }
     return false;
@@ -250,8 +280,10 @@ static void on_features(void *ctx, sl_str message)
     const char *reason;
 
     sl_arena_init(&arena, consumer->alloc, (sl_arena_sizes){ 4096, FEATURES_MEMORY_MAX });
-    if (sl_supported_methods_decode(message, &arena, &methods, &reason) == SL_OK)
-        consumer->has_stop = consumer->has_stop || names_stop(&methods);
+    if (sl_supported_methods_decode(message, &arena, &methods, &reason) != SL_OK)
+        return;
+    consumer->has_stop = consumer->has_stop || names(&methods, SL_STR("stop"));
+    consumer->has_delays = consumer->has_delays || names(&methods, SL_STR("nack_delay"));
 }
 
 /* A server that does not know the question is an old one, and can be used as such. */
@@ -315,7 +347,7 @@ static sl_err connect_and_ask(sl_consumer *consumer)
     if (err != SL_OK)
         return err;
     consumer->state = CONSUMER_LINK_ASKING;
-    consumer->has_stop = false;
+    consumer->has_stop = consumer->has_delays = false;
     err = ask_features(consumer, &consumer->features, &handler,
                        (uint64_t)consumer->connect_timeout_ms + FEATURES_MS_MAX);
     if (err != SL_OK)
@@ -346,6 +378,16 @@ static void on_retry(void *ctx)
 static void on_leave_over(void *ctx)
 {
     ((sl_consumer *)ctx)->leave_is_over = true;
+}
+
+/* Whoever has nothing to tell, and will have nothing, need not come back for that. */
+void consumer_link_cut_pause(sl_consumer *consumer)
+{
+    const sl_consuming *const consuming = &consumer->consuming;
+    const bool is_needed = consuming->holding.held_count > 0 || !sl_consuming_is_quiet(consuming);
+
+    if (consumer->state == CONSUMER_LINK_IDLE && consumer->retry.is_set && is_needed)
+        sl_timer_set(&consumer->retry, now_ns(consumer));
 }
 
 void consumer_link_leave(sl_consumer *consumer)
@@ -436,6 +478,32 @@ static void flush(sl_consumer *consumer)
     sl_client_call_cancel(&consumer->read);
 }
 
+/* The server has stopped and drained us, not because it goes down, or it would have ended the call: somebody else has our place in the
+ * group. A new call gets the next one that is free. */
+static bool is_set_aside(const sl_consumer *consumer)
+{
+    const sl_consuming *const consuming = &consumer->consuming;
+
+    return consumer->state == CONSUMER_LINK_READING && consuming->is_drained && !consuming->stop_wanted &&
+           consuming->stopped_by == SL_CONSUMER_BY_SERVER && !consumer->is_final;
+}
+
+static void on_rejoin(void *ctx)
+{
+    sl_consumer *const consumer = ctx;
+
+    if (is_set_aside(consumer))
+        sl_client_call_cancel(&consumer->read);
+}
+
+static void look_at_rejoin(sl_consumer *consumer)
+{
+    if (!is_set_aside(consumer))
+        sl_timer_stop(&consumer->rejoin);
+    else if (!consumer->rejoin.is_set)
+        sl_timer_set(&consumer->rejoin, now_ns(consumer) + REJOIN_MS * MS_NS);
+}
+
 /* Drained without a connection: nothing is worth connecting for. */
 static void look_at_retry(sl_consumer *consumer)
 {
@@ -451,6 +519,7 @@ void consumer_link_turn_end(sl_consumer *consumer)
     flush(consumer);
     look_for_proof(consumer);
     look_at_retry(consumer);
+    look_at_rejoin(consumer);
     if (consumer->is_leaving && !consumer->is_final && (has_arrived(consumer) || consumer->leave_is_over))
         leave_now(consumer);
 }
@@ -462,6 +531,8 @@ void consumer_link_init(sl_consumer *consumer)
     sl_timer_init(&consumer->retry, consumer->loop, on_retry, consumer);
     sl_timer_init(&consumer->leave, consumer->loop, on_leave_over, consumer);
     sl_timer_init(&consumer->hurry, consumer->loop, on_hurry, consumer);
+    sl_timer_init(&consumer->rejoin, consumer->loop, on_rejoin, consumer);
+    sl_timer_init(&consumer->recall, consumer->loop, on_recall_over, consumer);
     consumer->alone_since_ns = now_ns(consumer);
 }
 
@@ -474,6 +545,8 @@ void consumer_link_done(sl_consumer *consumer)
     sl_timer_stop(&consumer->retry);
     sl_timer_stop(&consumer->leave);
     sl_timer_stop(&consumer->hurry);
+    sl_timer_stop(&consumer->recall);
+    sl_timer_stop(&consumer->rejoin);
 }
 
 void consumer_link_start(sl_consumer *consumer)

@@ -36,6 +36,11 @@ void consuming_finish(sl_consuming *c, sl_holding_entry *held, sl_consumer_outco
         c->handler.settled(c->ctx, id, outcome);
 }
 
+void consuming_finish_unanswered(sl_consuming *c, sl_holding_entry *held)
+{
+    consuming_finish(c, held, held->verb == SL_HOLDING_RELEASE ? SL_CONSUMER_RELEASED : SL_CONSUMER_SENT);
+}
+
 void consuming_tell_stopped(sl_consuming *c, const sl_consumer_stopped *stopped)
 {
     c->stop_told = c->stop_told || c->stop_wanted;
@@ -104,10 +109,13 @@ sl_err sl_consuming_init(sl_consuming *c, const sl_alloc *alloc, const sl_consum
     err = sl_holding_init(&c->holding, alloc, seed, capacity(c));
     c->batch = sl_alloc_take(alloc, SL_CONSUMING_IDS_MAX * sizeof *c->batch);
     c->ids = sl_alloc_take(alloc, SL_CONSUMING_IDS_MAX * sizeof *c->ids);
-    if (err == SL_OK && c->batch != NULL && c->ids != NULL && copy_texts(c, options))
-        return SL_OK;
-    sl_consuming_done(c);
-    return SL_ERR_NOMEM;
+    if (err == SL_OK && (c->batch == NULL || c->ids == NULL || !copy_texts(c, options)))
+        err = SL_ERR_NOMEM;
+    if (err == SL_OK && options->finished_count > 0)
+        err = sl_consuming_recall(c, options->finished, options->finished_count);
+    if (err != SL_OK)
+        sl_consuming_done(c);
+    return err;
 }
 
 void sl_consuming_done(sl_consuming *c)
@@ -123,33 +131,48 @@ void sl_consuming_done(sl_consuming *c)
 
 /* --- calls --- */
 
-/* Without extensions a call keeps nothing for the next one; and after the last call there is no next one. */
+/* What was said may have counted. */
+static bool is_unsure(const sl_holding_entry *held)
+{
+    return (held->is_said || held->was_said) &&
+           (held->verb == SL_HOLDING_ACK || held->verb == SL_HOLDING_NACK);
+}
+
+static void finish_by_word(sl_consuming *c, bool also_recalled)
+{
+    SL_LIST_EACH_SAFE (node, &c->holding.all) {
+        sl_holding_entry *const held = SL_CONTAINER_OF(node, sl_holding_entry, all);
+        if (also_recalled || !held->is_recalled)
+            consuming_finish(c, held, is_unsure(held) ? SL_CONSUMER_UNSURE : SL_CONSUMER_LOST);
+    }
+}
+
 void sl_consuming_abandon(sl_consuming *c)
 {
-    SL_LIST_EACH (node, &c->holding.all)
-        SL_CONTAINER_OF(node, sl_holding_entry, all)->is_mark = true;
-    finish_marked(c, SL_CONSUMER_LOST);
+    finish_by_word(c, true);
 }
 
 void sl_consuming_begin(sl_consuming *c, bool extensions)
 {
     assert(!c->is_open);
     if (!extensions)
-        sl_consuming_abandon(c);
+        finish_by_word(c, false); /* such a server keeps nothing from call to call */
     c->is_open = true;
     c->extensions = extensions;
+    c->keeps_delays = false;
     c->is_greeted = c->is_confirmed = c->is_promised = false;
     c->stop_said = c->hand_back_said = false;
     c->is_stopped = c->is_drained = false;
     c->joined_stopped = c->stop_wanted;
     c->stopped_by = SL_CONSUMER_BY_ITSELF;
     c->resumed_count = 0;
+    consuming_recalled_begin(c);
 }
 
 static bool is_gone_with_connection(const sl_consuming *c, const sl_holding_entry *held)
 {
     if (held->is_ghost)
-        return true;
+        return !held->is_recalled;
     return held->verb == SL_HOLDING_NONE && (held->is_own || (c->sends_started && !held->started));
 }
 
@@ -159,7 +182,7 @@ void sl_consuming_over(sl_consuming *c)
         return;
     c->is_open = false;
     if (!c->extensions) {
-        sl_consuming_abandon(c);
+        finish_by_word(c, false);
         return;
     }
     sl_holding_unsay_all(&c->holding);
@@ -183,13 +206,20 @@ static void hand_back_here(sl_consuming *c)
     finish_marked(c, SL_CONSUMER_RELEASED);
 }
 
+/* Without those that are only remembered. */
+static uint32_t live_count(const sl_consuming *c)
+{
+    return c->holding.count - c->holding.ghost_count;
+}
+
 static void stop_here(sl_consuming *c)
 {
     if (c->hand_back_wanted)
         hand_back_here(c);
+    consuming_recalled_stop(c);
     if (!c->stop_told)
         consuming_tell_stopped(
-            c, &(sl_consumer_stopped){ .asked_by = SL_CONSUMER_BY_ITSELF, .in_flight = c->holding.count });
+            c, &(sl_consumer_stopped){ .asked_by = SL_CONSUMER_BY_ITSELF, .in_flight = live_count(c) });
 }
 
 /* Nothing is held, so there is nothing to connect for: the next call could only bring new messages. */
@@ -197,7 +227,7 @@ static void stop_alone(sl_consuming *c)
 {
     if (c->hand_back_wanted)
         hand_back_here(c); /* not listed when it comes back, so others get it then */
-    if (c->holding.count > 0)
+    if (live_count(c) > 0)
         return;
     if (!c->stop_told)
         consuming_tell_stopped(c, &(sl_consumer_stopped){ .asked_by = SL_CONSUMER_BY_ITSELF });
@@ -214,15 +244,26 @@ void sl_consuming_step(sl_consuming *c)
         stop_here(c);
 }
 
+static bool is_at_its_end(const sl_consuming *c)
+{
+    return c->stop_told && !c->drained_told && live_count(c) == 0;
+}
+
 bool sl_consuming_wants_proof(const sl_consuming *c)
 {
-    return c->is_open && !c->extensions && c->is_confirmed && c->stop_told && !c->drained_told &&
-           c->holding.count == 0;
+    return c->is_open && !c->extensions && c->is_confirmed && (c->holding.said_count > 0 || is_at_its_end(c));
 }
 
 void sl_consuming_proved(sl_consuming *c)
 {
     if (!sl_consuming_wants_proof(c))
+        return;
+    SL_LIST_EACH_SAFE (node, &c->holding.all) {
+        sl_holding_entry *const held = SL_CONTAINER_OF(node, sl_holding_entry, all);
+        if (held->is_said)
+            consuming_finish_unanswered(c, held);
+    }
+    if (!is_at_its_end(c))
         return;
     c->is_drained = true;
     consuming_tell_drained(c, &c->since_stop);
@@ -279,17 +320,29 @@ size_t sl_consuming_settle(sl_consuming *c, const sl_consumer_id *ids, size_t co
 size_t sl_consuming_nack(sl_consuming *c, const sl_consumer_id *ids, size_t count, int32_t action,
                          const char *reason)
 {
+    return sl_consuming_nack_later(c, ids, count, action, reason, 0);
+}
+
+sl_holding_words *consuming_words(sl_consuming *c, int32_t action, const char *reason)
+{
     const size_t bytes = reason == NULL ? 0 : strnlen(reason, SL_CONSUMER_REASON_BYTES_MAX + 1);
     char kept[SL_CONSUMER_REASON_BYTES_MAX + 1];
-    sl_holding_words *words;
     sl_text text;
-    size_t taken;
 
     sl_text_init(&text, kept, sizeof kept); /* cuts between characters */
     sl_text_add_str(&text, (sl_str){ reason, bytes });
-    words = sl_holding_words_new(&c->holding, action, kept, text.bytes);
+    return sl_holding_words_new(&c->holding, action, kept, text.bytes);
+}
+
+size_t sl_consuming_nack_later(sl_consuming *c, const sl_consumer_id *ids, size_t count, int32_t action,
+                               const char *reason, uint32_t delay_ms)
+{
+    sl_holding_words *const words = consuming_words(c, action, reason);
+    size_t taken;
+
     if (words == NULL)
         return 0;
+    words->delay_ms = delay_ms;
     taken = sl_consuming_settle(c, ids, count, SL_HOLDING_NACK, words);
     sl_holding_words_drop(&c->holding, words);
     return taken;

@@ -54,6 +54,7 @@ typedef struct sl_consuming {
     bool is_stopped, is_drained;
     sl_consumer_asker stopped_by; /* who may let events come again */
     uint32_t resumed_count;
+    bool keeps_delays; /* the server does: set after begin */
 
     /* Of the process. */
     bool stop_wanted, hand_back_wanted;
@@ -96,7 +97,8 @@ void sl_consuming_abandon(sl_consuming *c);
 /* To be called at the end of each turn, before flush: stops without a connection or without extensions happen here. */
 void sl_consuming_step(sl_consuming *c);
 
-/* Without extensions: nothing is left but to know that the server has got it all. Then: sl_consuming_proved(). */
+/* Without extensions, after a stop: what was said is over, and the consumer drained, when the server is known to have got it all. Then:
+ * sl_consuming_proved(). */
 bool sl_consuming_wants_proof(const sl_consuming *c);
 void sl_consuming_proved(sl_consuming *c);
 
@@ -106,6 +108,9 @@ size_t sl_consuming_settle(sl_consuming *c, const sl_consumer_id *ids, size_t co
                            sl_holding_words *words);
 size_t sl_consuming_nack(sl_consuming *c, const sl_consumer_id *ids, size_t count, int32_t action,
                          const char *reason);
+/* Not sooner than after delay_ms, if the server can keep that. */
+size_t sl_consuming_nack_later(sl_consuming *c, const sl_consumer_id *ids, size_t count, int32_t action,
+                               const char *reason, uint32_t delay_ms);
 size_t sl_consuming_extend(sl_consuming *c, const sl_consumer_id *ids, size_t count, uint32_t lease_ms,
                            uint64_t now_ns);
 size_t sl_consuming_started(sl_consuming *c, const sl_consumer_id *ids, size_t count);
@@ -114,10 +119,28 @@ void sl_consuming_stop(sl_consuming *c, bool hand_back_unstarted);
 /* Everything that the user said was answered (or sent, where there are no answers). */
 bool sl_consuming_is_quiet(const sl_consuming *c);
 
+/* --- what an earlier process was done with: consuming_recall.c --- */
+
+/* Before the first call. SL_OK, SL_ERR_NOMEM, SL_ERR_TOO_LARGE: more than SL_CONSUMER_FINISHED_MAX; none of them is taken then. */
+sl_err sl_consuming_recall(sl_consuming *c, const sl_consumer_finished *finished, size_t count);
+/* SL_CONSUMER_FINISHED_MS_MAX have passed: nothing is known again, and what only waited for that is unsure. */
+void sl_consuming_forget_recalled(sl_consuming *c);
+
 /* --- between the files --- */
+
+/* consuming_recall.c: a call begins; the end of a stop without extensions; an event that may be one of them, or NULL. */
+void consuming_recalled_begin(sl_consuming *c);
+void consuming_recalled_stop(sl_consuming *c);
+sl_holding_entry *consuming_recalled_find(sl_consuming *c, const sl_wire_read_event *event, sl_uuid id,
+                                          uint64_t place);
+
+/* consuming.c: why a nack, as much as is sent; NULL, like "", is no reason. One user, as of sl_holding_words_new(). NULL: no memory. */
+sl_holding_words *consuming_words(sl_consuming *c, int32_t action, const char *reason);
 
 /* consuming.c: it is over for the user, who hears of it once. */
 void consuming_finish(sl_consuming *c, sl_holding_entry *held, sl_consumer_outcome outcome);
+/* The same for what was sent to a server without extensions. */
+void consuming_finish_unanswered(sl_consuming *c, sl_holding_entry *held);
 void consuming_tell_stopped(sl_consuming *c, const sl_consumer_stopped *stopped);
 void consuming_tell_drained(sl_consuming *c, const sl_consumer_drained *drained);
 

@@ -47,7 +47,8 @@ static bool take_confirmation(sl_consuming *c)
     if (c->handler.connected != NULL)
         c->handler.connected(c->ctx, &(sl_consumer_connected){ .nth = c->nth,
                                                                .extensions = c->extensions,
-                                                               .resumed = c->resumed_count });
+                                                               .resumed = c->resumed_count,
+                                                               .keeps_delays = c->keeps_delays });
     return true;
 }
 
@@ -138,7 +139,7 @@ static sl_holding_entry *add(sl_consuming *c, const sl_wire_read_event *event, u
 
 /* Given to nobody: it goes back, or is acked because the work was done before. */
 static bool take_for_itself(sl_consuming *c, const sl_wire_read_event *event, sl_holding_verb verb,
-                            uint64_t now_ns)
+                            sl_holding_words *words, uint64_t now_ns)
 {
     sl_holding_entry *const held = add(c, event, now_ns);
 
@@ -146,14 +147,14 @@ static bool take_for_itself(sl_consuming *c, const sl_wire_read_event *event, sl
         return broken(c, "the server sent more events than the window allows");
     held->is_own = true;
     if (verb != SL_HOLDING_NONE)
-        sl_holding_say(&c->holding, held, verb, NULL);
+        sl_holding_say(&c->holding, held, verb, words);
     return true;
 }
 
-/* It was acked, and the answer is on its way or never came. */
-static bool was_acked(const sl_holding_entry *known)
+/* It was acked, or parked by an earlier process, and the answer is on its way or never came. */
+static bool is_done_with(const sl_holding_entry *known)
 {
-    return known->verb == SL_HOLDING_ACK && (known->is_said || known->is_ghost);
+    return (known->verb == SL_HOLDING_ACK || known->is_recalled) && (known->is_said || known->is_ghost);
 }
 
 /* It is still held, or what is to be said of it has not left yet: that will be about the new lease. */
@@ -168,6 +169,8 @@ static void renew(sl_consuming *c, const sl_wire_read_event *event, sl_holding_e
     known->is_renewed = known->is_resumed;
     if (known->started)
         sl_holding_start(&c->holding, known); /* a new lease is not marked yet */
+    if (known->is_recalled)
+        sl_holding_say_again(&c->holding, known); /* a server without extensions hears of it only now */
     c->renewed_count++;
 }
 
@@ -181,30 +184,62 @@ static bool give_event(sl_consuming *c, const sl_wire_read_event *event, uint64_
     return true;
 }
 
-/* What becomes of an event that the contract allows. */
-static bool place_event(sl_consuming *c, const sl_wire_read_event *event, uint64_t now_ns)
+static bool place_new(sl_consuming *c, const sl_wire_read_event *event, uint64_t now_ns)
 {
-    sl_holding_entry *const known =
-        sl_holding_find_place(&c->holding, named(event)->id.uuid, place_of(c, named(event)));
-
-    if (known != NULL && was_acked(known)) {
-        c->absorbed_count++;
-        known->is_renewed = known->is_resumed;
-        return take_for_itself(c, event, SL_HOLDING_ACK, now_ns);
-    }
-    if (known != NULL && is_still_here(known)) {
-        renew(c, event, known, now_ns);
-        return true;
-    }
     if (c->stop_wanted && (!c->extensions || c->joined_stopped || c->hand_back_wanted))
         c->dropped_count++;
     if (c->stop_wanted && !c->extensions)
         return true; /* when the call ends it goes to somebody else */
     if (c->stop_wanted && c->joined_stopped)
-        return take_for_itself(c, event, SL_HOLDING_RELEASE, now_ns);
+        return take_for_itself(c, event, SL_HOLDING_RELEASE, NULL, now_ns);
     if (c->stop_wanted && c->hand_back_wanted)
-        return take_for_itself(c, event, SL_HOLDING_NONE, now_ns); /* Stop hands it back */
+        return take_for_itself(c, event, SL_HOLDING_NONE, NULL, now_ns); /* Stop hands it back */
     return give_event(c, event, now_ns);
+}
+
+/* It was to be tried again, and the connection broke before the answer: now it comes again, so the word has counted, or the lost
+ * connection in its place. Said once more, it would be a second failure of one try. */
+static bool is_retry_that_counted(const sl_holding_entry *known)
+{
+    return known->verb == SL_HOLDING_NACK && known->was_said && is_still_here(known) && !known->is_recalled &&
+           (known->words == NULL || known->words->action == SL_WIRE_NACK_RETRY);
+}
+
+static bool give_retry(sl_consuming *c, const sl_wire_read_event *event, sl_holding_entry *known,
+                       uint64_t now_ns)
+{
+    const bool is_resumed = known->is_resumed;
+
+    consuming_finish(c, known, SL_CONSUMER_UNSURE);
+    if (!place_new(c, event, now_ns))
+        return false;
+    known = sl_holding_find_place(&c->holding, named(event)->id.uuid, place_of(c, named(event)));
+    if (known != NULL)
+        known->is_resumed = known->is_renewed = is_resumed;
+    return true;
+}
+
+/* What becomes of an event that the contract allows. */
+static bool place_event(sl_consuming *c, const sl_wire_read_event *event, uint64_t now_ns)
+{
+    const sl_uuid id = named(event)->id.uuid;
+    const uint64_t place = place_of(c, named(event));
+    sl_holding_entry *known = consuming_recalled_find(c, event, id, place);
+
+    if (known == NULL)
+        known = sl_holding_find_place(&c->holding, id, place);
+    if (known != NULL && is_retry_that_counted(known))
+        return give_retry(c, event, known, now_ns);
+    if (known != NULL && is_done_with(known)) {
+        c->absorbed_count++;
+        known->is_renewed = known->is_resumed;
+        return take_for_itself(c, event, known->verb, known->words, now_ns);
+    }
+    if (known != NULL && is_still_here(known)) {
+        renew(c, event, known, now_ns);
+        return true;
+    }
+    return place_new(c, event, now_ns);
 }
 
 static bool take_event(sl_consuming *c, const sl_wire_read_event *event, uint64_t now_ns)
@@ -247,7 +282,7 @@ static void lost_said(sl_consuming *c, sl_holding_entry *held)
     const bool is_unsure = held->was_said && held->verb != SL_HOLDING_RELEASE;
     const bool is_told = !held->is_own && c->handler.settled != NULL;
 
-    if (!is_unsure || held->verb != SL_HOLDING_ACK) {
+    if (!is_unsure || (held->verb != SL_HOLDING_ACK && !held->is_recalled)) {
         consuming_finish(c, held, is_unsure ? SL_CONSUMER_UNSURE : SL_CONSUMER_LOST);
         return;
     }

@@ -32,18 +32,24 @@ static sl_err send(sl_consuming *c, const sl_consuming_output *output, const sl_
 
 /* --- options --- */
 
-static size_t list_resumed(const sl_consuming *c, sl_uuid *ids)
+static size_t list_some(const sl_consuming *c, bool recalled, sl_uuid *ids, size_t count)
 {
-    size_t count = 0;
-
     SL_LIST_EACH (node, &c->holding.all) {
         sl_holding_entry *const held = SL_CONTAINER_OF(node, sl_holding_entry, all);
-        held->is_resumed = !held->is_ghost;
+        if (held->is_recalled != recalled)
+            continue;
+        held->is_resumed = !held->is_ghost && count < SL_CONSUMER_RESUMED_MAX;
         held->is_renewed = false;
         if (held->is_resumed)
             ids[count++] = held->id;
     }
     return count;
+}
+
+/* What is being worked on comes first: should the server not take all of them, the rest was done long ago. */
+static size_t list_resumed(const sl_consuming *c, sl_uuid *ids)
+{
+    return list_some(c, true, ids, list_some(c, false, ids, 0));
 }
 
 /* One that comes back only to end what it has wants no more than it must. */
@@ -85,19 +91,6 @@ static sl_err greet(sl_consuming *c, const sl_consuming_output *output)
     c->is_greeted = err == SL_OK;
     c->resumed_count = (uint32_t)request.options.resume.count;
     sl_alloc_give(c->alloc, resume, bytes);
-    return err;
-}
-
-static sl_err promise(sl_consuming *c, const sl_consuming_output *output)
-{
-    const sl_persistent_request request = { .kind = SL_PERSISTENT_REQUEST_STARTED };
-    sl_err err;
-
-    if (c->is_promised || !c->says_started || !c->extensions)
-        return SL_OK;
-    err = send(c, output, &request);
-    c->is_promised = err == SL_OK;
-    c->sends_started = c->sends_started || c->is_promised;
     return err;
 }
 
@@ -150,8 +143,11 @@ static void fill_in(const sl_consuming *c, sl_persistent_request *request)
     if (request->kind != SL_PERSISTENT_REQUEST_NACK)
         return;
     request->action = first->words == NULL ? SL_WIRE_NACK_RETRY : first->words->action;
-    if (first->words != NULL)
-        request->reason = (sl_str){ first->words->text, first->words->bytes };
+    if (first->words == NULL)
+        return;
+    request->reason = (sl_str){ first->words->text, first->words->bytes };
+    if (c->keeps_delays)
+        request->delay_ms = (int32_t)sl_min_u64(first->words->delay_ms, INT32_MAX);
 }
 
 /* The ids in c->ids, of the entries in c->batch. */
@@ -165,15 +161,55 @@ static sl_err send_ids(sl_consuming *c, const sl_consuming_output *output, sl_pe
     return send(c, output, &request);
 }
 
+/* --- the promise --- */
+
+/* What is being worked on, or was done by an earlier process: the server may have died before it could read that. */
+static bool was_begun(const sl_holding_entry *held)
+{
+    return held->is_resumed && (held->started || held->is_recalled);
+}
+
+/* Says that starts will be told (an empty list does, too), and tells those of what is listed as still held. Right behind the options: a process
+ * that dies before it can say more would have what it has finished given to others at once, as if nobody had begun it. */
+static sl_err promise(sl_consuming *c, const sl_consuming_output *output)
+{
+    size_t count = 0;
+    sl_err err = SL_OK;
+
+    if (c->is_promised || !c->says_started || !c->extensions)
+        return SL_OK;
+    SL_LIST_EACH (node, &c->holding.all) {
+        sl_holding_entry *const held = SL_CONTAINER_OF(node, sl_holding_entry, all);
+
+        if (err != SL_OK || !was_begun(held))
+            continue;
+        sl_list_remove(&held->start);
+        c->ids[count++] = held->id;
+        if (count == SL_CONSUMING_IDS_MAX) {
+            err = send_ids(c, output, SL_PERSISTENT_REQUEST_STARTED, count);
+            count = 0;
+        }
+    }
+    if (err == SL_OK)
+        err = send_ids(c, output, SL_PERSISTENT_REQUEST_STARTED, count);
+    c->is_promised = err == SL_OK;
+    c->sends_started = c->sends_started || c->is_promised;
+    return err;
+}
+
 /* --- what says nothing final --- */
 
 /* A start that is followed by its ack in the same turn tells nothing, once the server knows that we tell of starts. */
-static void skip_needless_starts(sl_consuming *c)
+static void set_aside_needless(sl_consuming *c, sl_list *ret_aside)
 {
+    sl_list_init(ret_aside);
     SL_LIST_EACH_SAFE (node, &c->holding.starts) {
         const sl_holding_entry *const held = SL_CONTAINER_OF(node, sl_holding_entry, start);
-        if (!c->extensions || (c->sends_started && held->verb == SL_HOLDING_ACK))
-            sl_list_remove(node);
+
+        if (!c->sends_started || held->verb != SL_HOLDING_ACK)
+            continue;
+        sl_list_remove(node);
+        sl_list_push_back(ret_aside, node);
     }
 }
 
@@ -201,19 +237,14 @@ static void forget(sl_list *queue)
 
 /* --- what ends a lease --- */
 
-/* Nobody will answer, so sending is the end of it. */
-static void sent_without_answer(sl_consuming *c, sl_holding_entry *held)
-{
-    consuming_finish(c, held, held->verb == SL_HOLDING_RELEASE ? SL_CONSUMER_RELEASED : SL_CONSUMER_SENT);
-}
-
+/* Without extensions nobody will answer, so sending is the end of it; but one that leaves wants to know that it was read. */
 static void mark_said(sl_consuming *c, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (c->extensions)
+        if (c->extensions || c->stop_wanted)
             sl_holding_said(&c->holding, c->batch[i]);
         else
-            sent_without_answer(c, c->batch[i]);
+            consuming_finish_unanswered(c, c->batch[i]);
 }
 
 static size_t unanswered_room(const sl_consuming *c)
@@ -270,16 +301,23 @@ static sl_err flush_said(sl_consuming *c, const sl_consuming_output *output)
     static const kind acks = { SL_PERSISTENT_REQUEST_ACK, offsetof(sl_holding_entry, queue), always };
     static const kind nacks = { SL_PERSISTENT_REQUEST_NACK, offsetof(sl_holding_entry, queue), same_words };
     static const kind releases = { SL_PERSISTENT_REQUEST_RELEASE, offsetof(sl_holding_entry, queue), always };
+    sl_list aside;
     sl_err err;
 
-    skip_needless_starts(c);
-    if (!c->extensions)
+    if (!c->extensions) {
+        forget(&c->holding.starts);
         forget(&c->holding.extends);
+    }
+    set_aside_needless(c, &aside);
     err = flush_marks(c, output, &c->holding.starts, &starts);
     if (err == SL_OK)
         err = flush_marks(c, output, &c->holding.extends, &extends);
     if (err == SL_OK)
         err = flush_verb(c, output, SL_HOLDING_ACK, &acks);
+    /* Those whose acks wait for room after all: to a server that has heard of neither they are not begun, and a Stop hands them back. */
+    sl_list_splice(&c->holding.starts, &aside);
+    if (err == SL_OK)
+        err = flush_marks(c, output, &c->holding.starts, &starts);
     if (err == SL_OK)
         err = flush_verb(c, output, SL_HOLDING_NACK, &nacks);
     if (err == SL_OK)

@@ -95,6 +95,7 @@ static void uncount(sl_holding *holding, const sl_holding_entry *held)
     holding->said_count -= held->is_said;
     holding->user_count -= held->verb != SL_HOLDING_NONE && !held->is_own;
     holding->ghost_count -= held->is_ghost;
+    holding->recalled_count -= held->is_recalled;
 }
 
 void sl_holding_remove(sl_holding *holding, sl_holding_entry *held)
@@ -178,6 +179,16 @@ sl_holding_entry *sl_holding_find_place(const sl_holding *holding, sl_uuid id, u
     return held;
 }
 
+sl_holding_entry *sl_holding_find_recalled(const sl_holding *holding, sl_uuid id, uint64_t revision,
+                                           uint64_t place)
+{
+    sl_holding_entry *held = holding->recalled_count == 0 ? NULL : first_with_id(holding, id);
+
+    while (held != NULL && (!held->is_recalled || held->place != (held->is_placed ? place : revision)))
+        held = next_with_id(held);
+    return held;
+}
+
 sl_holding_entry *sl_holding_find_ghost(const sl_holding *holding)
 {
     if (holding->ghost_count == 0)
@@ -217,9 +228,23 @@ void sl_holding_say(sl_holding *holding, sl_holding_entry *held, sl_holding_verb
     sl_list_push_back(&holding->queues[verb], &held->queue);
 }
 
+void sl_holding_hold_back(sl_holding_entry *held)
+{
+    assert(held->verb != SL_HOLDING_NONE && !held->is_said);
+    sl_list_remove(&held->queue);
+}
+
+void sl_holding_say_again(sl_holding *holding, sl_holding_entry *held)
+{
+    assert(held->verb != SL_HOLDING_NONE && !held->is_said && !held->is_ghost);
+    if (sl_list_empty(&held->queue))
+        sl_list_push_back(&holding->queues[held->verb], &held->queue);
+}
+
 void sl_holding_said(sl_holding *holding, sl_holding_entry *held)
 {
     sl_list_remove(&held->queue);
+    sl_list_remove(&held->start); /* its end tells more */
     held->is_said = true;
     held->said_number = ++holding->said_number;
     holding->said_count++;
@@ -241,7 +266,7 @@ void sl_holding_unsay_all(sl_holding *holding)
 
 void sl_holding_bury(sl_holding *holding, sl_holding_entry *held)
 {
-    assert(held->verb == SL_HOLDING_ACK && held->is_said && !held->is_ghost);
+    assert((held->verb == SL_HOLDING_ACK || held->is_recalled) && held->is_said && !held->is_ghost);
     holding->said_count--;
     holding->user_count -= !held->is_own;
     holding->ghost_count++;

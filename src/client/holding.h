@@ -33,6 +33,7 @@ typedef enum sl_holding_verb {
 typedef struct sl_holding_words {
     uint32_t users;
     int32_t action;
+    uint32_t delay_ms; /* of a retry; 0: as the group says */
     size_t bytes;
     char text[];
 } sl_holding_words;
@@ -59,7 +60,10 @@ typedef struct sl_holding_entry {
     bool is_renewed; /* then it came again: a `lost` is the answer to the list */
     bool
         is_ghost; /* acked, and told that the lease was gone; kept to know the message again if it comes at once */
-    bool is_mark; /* for walks over all of them */
+    bool
+        is_recalled; /* an earlier process was done with it: `place` is its revision, until it has come again */
+    bool is_placed; /* it has: `place` is what it is for all others */
+    bool is_mark;   /* for walks over all of them */
 } sl_holding_entry;
 
 typedef struct sl_holding_chunk sl_holding_chunk;
@@ -70,7 +74,7 @@ typedef struct sl_holding {
     uint32_t capacity;
     uint32_t count, held_count, said_count,
         user_count; /* all; without a verb; said; with a verb and not is_own */
-    uint32_t ghost_count;
+    uint32_t ghost_count, recalled_count;
     sl_map map;
     sl_map_node **table;
     size_t table_length;
@@ -97,6 +101,10 @@ sl_holding_entry *sl_holding_next_held(const sl_holding_entry *held);
 sl_holding_entry *sl_holding_find_said(const sl_holding *holding, sl_uuid id);
 sl_holding_entry *sl_holding_find_place(const sl_holding *holding, sl_uuid id, uint64_t place);
 
+/* One that an earlier process was done with: that has come again at this place, or may be what comes there now. NULL: none. */
+sl_holding_entry *sl_holding_find_recalled(const sl_holding *holding, sl_uuid id, uint64_t revision,
+                                           uint64_t place);
+
 sl_holding_entry *sl_holding_find_marked(const sl_holding *holding, sl_uuid id);
 
 /* Any ghost, or NULL. */
@@ -108,12 +116,15 @@ sl_holding_entry *sl_holding_find_ended(const sl_holding *holding, uint64_t now_
 /* It shall be sent; words are counted. */
 void sl_holding_say(sl_holding *holding, sl_holding_entry *held, sl_holding_verb verb,
                     sl_holding_words *words);
+/* It waits outside of its queue, or is put back into it; of one that was not said yet. */
+void sl_holding_hold_back(sl_holding_entry *held);
+void sl_holding_say_again(sl_holding *holding, sl_holding_entry *held);
 /* It was sent. */
 void sl_holding_said(sl_holding *holding, sl_holding_entry *held);
 /* The connection broke: what was said is to be said again, in the order in which they came. */
 void sl_holding_unsay_all(sl_holding *holding);
 
-/* It was answered; only its id and place are kept, and it is the user's no more. */
+/* It was answered; only what it is known by and what is to be said if it comes again are kept, and it is the user's no more. */
 void sl_holding_bury(sl_holding *holding, sl_holding_entry *held);
 
 void sl_holding_start(sl_holding *holding, sl_holding_entry *held);

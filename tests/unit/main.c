@@ -1,12 +1,15 @@
 /* tests/unit/main.c — runs every registered test, or those whose names match a pattern.
  *
  *     unit                    all of them
- *     unit PATTERN...         those that match one of the patterns, as a shell matches file names: 'lease_*'
+ *     unit PATTERN...         those that match one of the patterns, as a shell matches file names: 'lease_*'; a pattern with
+ *                             a slash is for the files in which they stand: '*unit/net/test_loop.c'
  *     unit --share 1/2 ...    every second of them, beginning with the first: for processes that run side by side
  *     unit --list             shows the names and where the tests stand, and runs nothing
  *
  * A pattern that matches nothing is an error: a mistyped name must not look like a passed test. */
 #include "test.h"
+
+#include "../tools/plain.h"
 
 #include <fnmatch.h>
 #include <stdbool.h>
@@ -22,6 +25,14 @@ static struct CMUnitTest tests[TESTS_MAX];
 static const char *files[TESTS_MAX];
 static size_t test_count;
 
+/* A test that failed in the middle must not take those after it along. */
+static int begin_afresh(void **state)
+{
+    (void)state;
+    plain_is_on = false;
+    return 0;
+}
+
 void test_register(const char *name, const char *file, test_fn *run)
 {
     if (test_count == TESTS_MAX) {
@@ -29,7 +40,7 @@ void test_register(const char *name, const char *file, test_fn *run)
         _Exit(2);
     }
     files[test_count] = file;
-    tests[test_count++] = (struct CMUnitTest){ .name = name, .test_func = run };
+    tests[test_count++] = (struct CMUnitTest){ .name = name, .test_func = run, .setup_func = begin_afresh };
 }
 
 /* The compiler names files from the build folder on; people look from the root of the tree. */
@@ -47,6 +58,19 @@ static int list(void)
     return 0;
 }
 
+static void move(size_t to, size_t from)
+{
+    tests[to] = tests[from];
+    files[to] = files[from];
+}
+
+static bool matches(const char *pattern, size_t test)
+{
+    const bool is_path = strchr(pattern, '/') != NULL;
+
+    return fnmatch(pattern, is_path ? from_the_root(files[test]) : tests[test].name, 0) == 0;
+}
+
 /* Keeps the tests that match one of the patterns. False, after saying so, when a pattern matches none. */
 static bool choose(char **patterns, int pattern_count)
 {
@@ -56,7 +80,7 @@ static bool choose(char **patterns, int pattern_count)
     for (int p = 0; p < pattern_count; p++) {
         bool matched = false;
         for (size_t i = 0; i < test_count; i++) {
-            const bool fits = fnmatch(patterns[p], tests[i].name, 0) == 0;
+            const bool fits = matches(patterns[p], i);
             chosen[i] |= fits;
             matched |= fits;
         }
@@ -67,7 +91,7 @@ static bool choose(char **patterns, int pattern_count)
     }
     for (size_t i = 0; i < test_count; i++)
         if (chosen[i])
-            tests[kept++] = tests[i];
+            move(kept++, i);
     test_count = kept;
     return true;
 }
@@ -82,7 +106,7 @@ static bool take_share(const char *text)
     if (sscanf(text, "%u/%u%c", &share, &share_count, &rest) != 2 || share == 0 || share > share_count)
         return false;
     for (size_t i = share - 1; i < test_count; i += share_count)
-        tests[kept++] = tests[i];
+        move(kept++, i);
     test_count = kept;
     return true;
 }

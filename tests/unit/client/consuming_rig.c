@@ -190,6 +190,8 @@ static void show_request(consuming_rig *rig, const sl_persistent_request *reques
     if (request->kind == SL_PERSISTENT_REQUEST_NACK)
         add(rig->sent, "=%s/%.*s", actions[request->action], (int)request->reason.bytes,
             request->reason.data);
+    if (request->kind == SL_PERSISTENT_REQUEST_NACK && request->delay_ms != 0)
+        add(rig->sent, "~%d", request->delay_ms);
 }
 
 static sl_err reserve(void *ctx, size_t bytes, uint8_t **ret_data)
@@ -245,6 +247,12 @@ size_t consuming_rig_ack(consuming_rig *rig, uint64_t first, size_t count)
 size_t consuming_rig_nack(consuming_rig *rig, uint64_t first, size_t count, int32_t action, const char *why)
 {
     return sl_consuming_nack(&rig->c, ids_of(rig, first, count), count, action, why);
+}
+
+size_t consuming_rig_nack_later(consuming_rig *rig, uint64_t first, size_t count, uint32_t delay_ms)
+{
+    return sl_consuming_nack_later(&rig->c, ids_of(rig, first, count), count, SL_WIRE_NACK_RETRY, "busy",
+                                   delay_ms);
 }
 
 size_t consuming_rig_release(consuming_rig *rig, uint64_t first, size_t count)

@@ -6,7 +6,7 @@
  *              settled:7 released:7 lost:7 unsure:7 sent:7
  *              stop-requested stopped:2 stopped:0! stopped:1^operator resumed drained:1/0/0
  *      sent:   options:10 options:10+7,8 (resume) options-:10 (without extensions)
- *              started:7 extend:7=500 ack:7,8 nack:7=park/reason release:7 stop stop+back
+ *              started:7 extend:7=500 ack:7,8 nack:7=park/reason nack:7=retry/reason~500 release:7 stop stop+back
  *
  * Messages are named by their revision. A scripted peer says what a test wants; consuming_host.h has a real server instead. */
 #ifndef SL_TESTS_UNIT_CLIENT_CONSUMING_RIG_H
@@ -51,6 +51,7 @@ sl_err consuming_rig_turn(consuming_rig *rig);
 /* The user says something of messages [first, first + count) by revision; the result of the call. */
 size_t consuming_rig_ack(consuming_rig *rig, uint64_t first, size_t count);
 size_t consuming_rig_nack(consuming_rig *rig, uint64_t first, size_t count, int32_t action, const char *why);
+size_t consuming_rig_nack_later(consuming_rig *rig, uint64_t first, size_t count, uint32_t delay_ms);
 size_t consuming_rig_release(consuming_rig *rig, uint64_t first, size_t count);
 size_t consuming_rig_started(consuming_rig *rig, uint64_t first, size_t count);
 size_t consuming_rig_extend(consuming_rig *rig, uint64_t first, size_t count, uint32_t lease_ms);

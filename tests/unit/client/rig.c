@@ -72,18 +72,20 @@ static void on_server_message(void *ctx, sl_call *call, const sl_message *messag
 {
     const sl_str text = { (const char *)message->data, message->bytes };
 
-    if (is_path(call, "/t/Silent"))
-        rig_of(ctx)->silent_received += message->bytes;
-    if (!is_path(call, "/t/Echo"))
+    const bool echoes = is_path(call, "/t/Echo");
+
+    if (!echoes)
+        rig_of(ctx)->swallowed_bytes += message->bytes;
+    if (!echoes && !is_path(call, "/t/Tally"))
         return;
     sl_call_consume(call, message->window_bytes);
-    EXPECT_OK(sl_call_send(call, &text, 1));
+    EXPECT_OK(sl_call_send(call, echoes ? &text : &SL_STR("."), 1));
 }
 
 static void on_half_close(void *ctx, sl_call *call)
 {
     (void)ctx;
-    if (is_path(call, "/t/Echo"))
+    if (is_path(call, "/t/Echo") || is_path(call, "/t/Tally"))
         sl_call_finish(call, SL_STATUS_OK, (sl_str){ 0 }, NULL, 0);
 }
 

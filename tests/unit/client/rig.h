@@ -40,7 +40,7 @@ typedef struct client_rig {
     uint32_t server_calls;  /* that the server has seen begin */
     uint32_t server_ends;   /* and end */
     uint64_t flood_sent;    /* messages */
-    size_t silent_received; /* bytes */
+    size_t swallowed_bytes; /* of messages that were not echoed */
     sl_client *client;
     uint32_t opens, goaways, ends;
     sl_client_end end;

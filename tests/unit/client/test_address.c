@@ -119,7 +119,9 @@ TEST(what_is_no_address_is_refused_with_a_sentence)
         { "sluice://h?tls", "?tls=true" },
         { "sluice://h?tls=maybe", "true or false" },
         { "sluice://h?tlsVerifyCert=1", "true or false" },
-        { "sluice://h?color=red", "options of an address" },
+        { "sluice://h?color=red", "there is no option 'color': the options of an address are tls, " },
+        { "sluice://me:1?secret=1@h", "the options of an address are tls, " }, /* a ? in a password */
+        { "sluice://h?averylongnameofanoptionwithasecret=1", "the options of an address are tls, " },
         { "kurrentdb://h?userCertFile=x", "not supported" },
     };
     char problem[CLIENT_PROBLEM_BYTES];

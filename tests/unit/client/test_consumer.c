@@ -470,6 +470,59 @@ TEST(a_consumer_comes_back_by_itself_and_lists_what_it_holds)
     stage_free(s);
 }
 
+static void pause_for_an_hour(stage *s)
+{
+    EXPECT(s->consumer->retry.is_set);
+    sl_timer_set(&s->consumer->retry, sl_loop_now_ns(s->consumer->loop) + UINT64_C(3600000000000));
+}
+
+/* What was finished while there was no connection would else be done again by somebody else. */
+TEST(a_consumer_that_stops_in_a_pause_between_two_tries_comes_back_at_once_to_say_what_it_has_S1_4)
+{
+    stage *const s = stage_new();
+
+    s->has_stop = true;
+    s->event_count = 1;
+    stage_open(s, 0);
+    STAGE_UNTIL(s, s->events == 1);
+    cut(s);
+    STAGE_UNTIL(s, s->disconnected == 1);
+    pause_for_an_hour(s);
+    EXPECT_EQ(sl_consumer_ack(s->consumer, &s->last, 1), 1);
+    sl_consumer_stop(s->consumer, 1);
+    STAGE_UNTIL(s, s->acked == 1);
+    s->consumer->failures = 100; /* the server is away for long */
+    s->consumer->confirmed_at_ns = sl_loop_now_ns(s->consumer->loop);
+    cut(s);
+    STAGE_UNTIL(s, s->disconnected == 2);
+    EXPECT(s->consumer->retry.at_ns <= sl_loop_now_ns(s->consumer->loop) + UINT64_C(200000000));
+    pause_for_an_hour(s);
+    sl_consumer_leave(s->consumer);
+    STAGE_UNTIL(s, s->acked == 2);
+    stage_free(s);
+}
+
+/* A visit would only be given messages that nobody works on; a server without extensions charges them for it. */
+TEST(a_consumer_that_holds_nothing_does_not_come_back_to_stop)
+{
+    stage *const s = stage_new();
+
+    s->has_stop = true;
+    stage_open(s, 0);
+    STAGE_UNTIL(s, s->connected == 1);
+    cut(s);
+    STAGE_UNTIL(s, s->disconnected == 1);
+    pause_for_an_hour(s);
+    sl_consumer_stop(s->consumer, 1);
+    EXPECT(s->consumer->retry.at_ns > sl_loop_now_ns(s->consumer->loop) + UINT64_C(1800000000000));
+    wake_up(s);
+    sl_consumer_leave(s->consumer);
+    wake_up(s);
+    STAGE_UNTIL(s, s->ended == 1);
+    EXPECT_EQ(s->connected, 1);
+    stage_free(s);
+}
+
 TEST(leaving_waits_for_answers_only_as_long_as_it_may)
 {
     stage *const s = stage_new();
@@ -524,6 +577,7 @@ TEST(a_peer_that_is_no_server_is_given_up_in_time)
     stage_open(s, 100);
     STAGE_UNTIL(s, s->ended == 1);
     EXPECT_EQ(s->status, SL_CONSUMER_UNREACHABLE);
+    EXPECT(s->sentence[0] != 0); /* why the last try failed */
     EXPECT(s->disconnected > 0);
     stage_free(s);
 }

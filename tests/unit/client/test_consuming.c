@@ -471,9 +471,32 @@ TEST(without_extensions_this_side_alone_stops_starting_and_waits_for_its_acks)
     EXPECT_OK(consuming_rig_turn(rig));
     EXPECT_CONSUMER_SENT(rig, "ack:0");
     EXPECT(sl_consuming_wants_proof(&rig->c));
-    EXPECT_CONSUMER_HEARD(rig, "sent:0");
+    EXPECT(!sl_consuming_is_quiet(&rig->c)); /* it was sent, but was it read? */
+    EXPECT_CONSUMER_HEARD(rig, "");
     sl_consuming_proved(&rig->c);
-    EXPECT_CONSUMER_HEARD(rig, "drained:1/2/0");
+    EXPECT_CONSUMER_HEARD(rig, "sent:0 drained:1/2/0");
+    EXPECT(sl_consuming_is_quiet(&rig->c) && !sl_consuming_wants_proof(&rig->c));
+    consuming_rig_free(rig);
+}
+
+TEST(without_extensions_each_word_of_one_that_leaves_is_proved_while_others_run_S1_21)
+{
+    consuming_rig *const rig = joined_old(3);
+
+    EXPECT_EQ(consuming_rig_started(rig, 0, 3), 3);
+    sl_consuming_stop(&rig->c, true);
+    EXPECT_EQ(consuming_rig_ack(rig, 0, 1), 1);
+    EXPECT_EQ(consuming_rig_release(rig, 1, 1), 1);
+    EXPECT_OK(consuming_rig_turn(rig));
+    EXPECT_CONSUMER_HEARD(rig, "stopped:3");
+    EXPECT(sl_consuming_wants_proof(&rig->c));
+    sl_consuming_proved(&rig->c);
+    EXPECT_CONSUMER_HEARD(rig, "sent:0 released:1"); /* 2 still runs */
+    EXPECT(!sl_consuming_wants_proof(&rig->c));
+    EXPECT_EQ(consuming_rig_ack(rig, 2, 1), 1);
+    EXPECT_OK(consuming_rig_turn(rig));
+    sl_consuming_over(&rig->c);
+    EXPECT_CONSUMER_HEARD(rig, "unsure:2"); /* the connection broke before the proof */
     consuming_rig_free(rig);
 }
 

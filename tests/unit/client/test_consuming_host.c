@@ -184,6 +184,74 @@ TEST(an_ack_that_never_arrived_is_said_again_also_after_the_reconnect_window)
     hosted_free(h);
 }
 
+/* --- a process that is killed, and the next one of its name --- */
+
+/* Messages 0 and 1 are begun, 0 is finished, and nothing of that was said when the process dies. */
+static hosted *hosted_with_a_dead_process(void)
+{
+    hosted *const h = hosted_new(3, 2);
+
+    join(h);
+    pump(h);
+    EXPECT_EQ(consuming_rig_started(h->rig, 0, 2), 2);
+    pump(h);
+    cut(h);
+    return h;
+}
+
+static void begin_next_process(hosted *h)
+{
+    consuming_rig *const next = consuming_rig_new("worker-1", 2);
+    sl_consumer_finished left = { .revision = 0 };
+
+    next->on_sent = on_sent;
+    next->ctx = h;
+    next->ids[0] = h->rig->ids[0];
+    memcpy(left.id.bytes, h->rig->ids[0].bytes, sizeof left.id.bytes);
+    consuming_rig_free(h->rig);
+    h->rig = next;
+    EXPECT_OK(sl_consuming_recall(&next->c, &left, 1));
+    join(h);
+    pump(h);
+}
+
+TEST(a_process_that_comes_back_within_the_window_acks_what_the_one_before_had_finished_B3)
+{
+    hosted *const h = hosted_with_a_dead_process();
+
+    begin_next_process(h);
+    EXPECT_CONSUMER_HEARD(h->rig, "connected:1+1 1#1 2 settled:0");
+    hosted_free(h);
+}
+
+TEST(a_process_that_comes_back_after_the_window_does_not_get_finished_work_again_B3)
+{
+    hosted *const h = hosted_with_a_dead_process();
+
+    server_rig_advance(&h->g.rig, 5 * GROUPS_SECOND_NS);
+    begin_next_process(h);
+    EXPECT(strstr(h->rig->heard, "settled:0") != NULL || strstr(h->rig->heard, "unsure:0") != NULL);
+    EXPECT(strstr(h->rig->heard, " 0") == NULL);
+    EXPECT_EQ(consuming_rig_ack(h->rig, 1, 2), 2);
+    pump(h);
+    EXPECT_EQ(h->rig->c.holding.held_count, 0);
+    server_rig_advance(&h->g.rig, 60 * GROUPS_SECOND_NS); /* it is settled at the server too */
+    pump(h);
+    EXPECT(strstr(h->rig->heard, " 0") == NULL);
+    hosted_free(h);
+}
+
+TEST(finished_work_is_not_done_again_when_process_and_server_were_killed_B3)
+{
+    hosted *const h = hosted_with_a_dead_process();
+
+    groups_kill(&h->g);
+    begin_next_process(h);
+    EXPECT(strstr(h->rig->heard, "settled:0") != NULL);
+    EXPECT(strstr(h->rig->heard, " 0") == NULL);
+    hosted_free(h);
+}
+
 TEST(stop_on_the_real_server_hands_back_and_drains_in_order)
 {
     hosted *const h = hosted_new(6, 4);
@@ -360,6 +428,6 @@ static void live(uint64_t seed)
 
 TEST(random_breaks_and_restarts_lose_nothing_and_repeat_nothing)
 {
-    for (uint64_t seed = 1; seed <= 30; seed++)
+    for (uint64_t seed = 1; seed <= 30; seed += SWEEP_STEP)
         live(seed);
 }
