@@ -286,6 +286,327 @@ SL_EXPORT size_t sl_consumer_unanswered_count(const sl_consumer *consumer);
 SL_EXPORT const char *sl_consumer_status_text(sl_consumer_status status);
 SL_EXPORT const char *sl_consumer_outcome_text(sl_consumer_outcome outcome);
 
+/* --- a queue inside of a program, which a shutdown neither loses nor waits for without end ---
+ *
+ *      sl_queue_put --> waiting (bounded) --> sender threads: send() --> sent
+ *                          |  oldest dropped     |      ^    \--> dead(): failed, tried too often, breaker open
+ *                          v  when it is full    +RETRY-+
+ *                       dropped()
+ *      sl_queue_drain: nothing more comes in, the senders go on until all is sent or time is up; the rest is kept: sl_queue_left()
+ *
+ * For programs that send something (chat messages, mails, notifications) beside their own work. Each item is copied when it is
+ * put, and belongs to the queue. Items of one key are sent one after the other in their order, with the interval between two
+ * begins; those of other keys do not wait for them. Items without a key have no order among several senders, and no interval.
+ *
+ * There is no end marker that could be dropped, or have items behind it: stopping is a flag under the lock under which items come in.
+ *
+ * Threads. Every function may be called from any thread. Callbacks come without any lock held: `send` and `dead` in a sender's
+ * thread, `dropped` in that of the sl_queue_put() that caused it, `warn` in any. They may call everything but sl_queue_free(). What
+ * waits for the senders (drain, join) fails at once inside of a callback of a sender instead of waiting for itself. `dropped` holds
+ * nothing up, also not the others of its key, and no drain waits for it. */
+
+typedef struct sl_queue sl_queue; /* opaque */
+
+enum {
+    SL_QUEUE_CAPACITY_DEFAULT = 1000,
+    SL_QUEUE_CAPACITY_MAX = 1000000,
+    SL_QUEUE_THREADS_MAX = 64,
+    SL_QUEUE_NAME_BYTES_MAX = 64,
+    SL_QUEUE_ITEM_BYTES_MAX = 16 * 1024 * 1024,
+    SL_QUEUE_KEY_BYTES_MAX = 256,
+    SL_QUEUE_KEYS_IDLE_MAX = 10000, /* keys whose interval is remembered though nothing waits for them */
+    SL_QUEUE_REASON_BYTES = 256,    /* with the closing zero */
+    SL_QUEUE_ATTEMPTS_DEFAULT = 8,
+    SL_QUEUE_RETRY_MS_DEFAULT = 5000,
+    SL_QUEUE_RETRY_MS_MAX = 24 * 3600 * 1000, /* a longer wish is cut to this */
+    SL_QUEUE_BREAKER_FAILURES_DEFAULT = 5,
+    SL_QUEUE_BREAKER_REST_MS_DEFAULT = 60000,
+    SL_QUEUE_JOIN_MS_DEFAULT = 5000,
+    SL_QUEUE_HIGH_WATER_PERCENT = 80, /* of the capacity: warned once */
+    SL_QUEUE_LOW_WATER_PERCENT = 70   /* below this the warning is armed again */
+};
+
+typedef enum sl_queue_status {
+    SL_QUEUE_OK,
+    SL_QUEUE_INVALID, /* an option is wrong, an item or a key too large */
+    SL_QUEUE_NOMEM,
+    SL_QUEUE_SYSTEM,       /* no thread could be made */
+    SL_QUEUE_STOPPING,     /* refused: the queue is being stopped or has stopped */
+    SL_QUEUE_BREAKER_OPEN, /* refused: the destination does not answer */
+    SL_QUEUE_FULL          /* refused, for queues that refuse */
+} sl_queue_status;
+
+typedef enum sl_queue_outcome { /* of one send() */
+    SL_QUEUE_SENT,
+    SL_QUEUE_FAILED, /* counts for the breaker; the item is dead */
+    SL_QUEUE_RETRY   /* again after answer->retry_after_ms, with all of its key behind it */
+} sl_queue_outcome;
+
+typedef enum sl_queue_death {
+    SL_QUEUE_DEAD_FAILED,
+    SL_QUEUE_DEAD_ATTEMPTS_SPENT, /* RETRY at the last attempt */
+    SL_QUEUE_DEAD_BREAKER_OPEN    /* not even tried */
+} sl_queue_death;
+
+typedef enum sl_queue_warning {
+    SL_QUEUE_WARN_HIGH_WATER,
+    SL_QUEUE_WARN_DROPPED,
+    SL_QUEUE_WARN_REFUSED,     /* an item came after the stop */
+    SL_QUEUE_WARN_NOT_DRAINED, /* time was up, or the destination is dead: some are left */
+    SL_QUEUE_WARN_STUCK        /* a sender did not end within the limit */
+} sl_queue_warning;
+
+typedef struct sl_queue_item { /* a view, good during the callback */
+    const void *data;
+    size_t bytes;
+    const char *key;  /* NULL: none */
+    uint32_t attempt; /* which try this is, from 1; 0: never tried */
+} sl_queue_item;
+
+typedef struct sl_queue_answer { /* empty when send() begins */
+    int64_t retry_after_ms;      /* RETRY and FAILED: what the destination asked for; 0 or less: it did not */
+    char reason[SL_QUEUE_REASON_BYTES]; /* for dead() */
+} sl_queue_answer;
+
+typedef struct sl_queue_callbacks { /* any of them may be NULL, except `send` */
+    sl_queue_outcome (*send)(void *user, const sl_queue_item *item, sl_queue_answer *answer);
+    void (*dead)(void *user, const sl_queue_item *item, sl_queue_death death, const char *reason);
+    void (*dropped)(void *user, const sl_queue_item *item);
+    /* A sentence without a full stop, which names no key and shows nothing of an item. */
+    void (*warn)(void *user, sl_queue_warning warning, const char *sentence);
+} sl_queue_callbacks;
+
+typedef struct sl_queue_options { /* 0 and NULL are the defaults */
+    const char *name;             /* of the threads, and in warnings */
+    size_t capacity;
+    unsigned threads;          /* senders; default 1 */
+    int refuses_when_full;     /* 0: the oldest waiting item is dropped */
+    uint32_t interval_ms;      /* between the begins of two sends of one key */
+    uint32_t attempts_max;     /* of one item, the first included */
+    uint32_t retry_ms;         /* for a RETRY that names no time */
+    int has_no_breaker;        /* 0: a breaker with the two numbers below */
+    uint32_t breaker_failures; /* so many in a row open it */
+    uint32_t breaker_rest_ms;  /* then one probe is let through */
+    /* 0: while the breaker is open, waiting items are dead. Not 0: they wait for it to close. */
+    int waits_for_breaker;
+    uint32_t join_ms; /* how long sl_queue_free() waits for a sender that does not come back */
+    sl_queue_callbacks callbacks;
+    void *user;
+} sl_queue_options;
+
+/* SL_QUEUE_OK, _INVALID, _NOMEM. Everything is copied. Items may be put before sl_queue_start(). */
+SL_EXPORT sl_queue_status sl_queue_new(const sl_queue_options *options, sl_queue **ret_queue);
+
+/* Stops, keeps nothing, waits join_ms for the senders. One that is stuck in send() is left behind with a warning: what it needs
+ * is freed when it comes back. NULL is allowed. */
+SL_EXPORT void sl_queue_free(sl_queue *queue);
+
+/* Harmless when it runs already. A queue that was stopped and has ended starts again, with what was left in front.
+ * SL_QUEUE_OK, _SYSTEM, or _STOPPING: its senders have not ended yet. */
+SL_EXPORT sl_queue_status sl_queue_start(sl_queue *queue);
+
+/* Copies the item. key: NULL, or what it is ordered by. Never waits.
+ * SL_QUEUE_OK, _STOPPING, _BREAKER_OPEN, _FULL, _INVALID, _NOMEM. */
+SL_EXPORT sl_queue_status sl_queue_put(sl_queue *queue, const void *data, size_t bytes, const char *key);
+
+/* Nothing comes in any more; the senders end when everything that was accepted has been handled. Never waits, and may be called
+ * again. From now on an open breaker is no reason to give accepted items up: they are tried, until it is clear that the
+ * destination is dead; the rest is kept. */
+SL_EXPORT void sl_queue_stop(sl_queue *queue);
+
+/* Stops, and waits until everything is handled, at most timeout_ms (negative: no limit). Returns how many were sent meanwhile; 0
+ * also when it could not be done. Pauses that would end after that time are not waited for. What was not sent is kept. */
+SL_EXPORT size_t sl_queue_drain(sl_queue *queue, int timeout_ms);
+
+/* Waits until the senders have ended, at most timeout_ms. Returns 1 when one is still alive, else 0. */
+SL_EXPORT int sl_queue_join(sl_queue *queue, int timeout_ms);
+
+/* What a stop left unsent: each is shown to `each` (NULL: they are only counted), oldest first. They stay in the queue. An item that
+ * a sender still holds is not among them, see sl_queue_counts.sending. Nothing else may be done with the queue inside of `each`. */
+SL_EXPORT size_t sl_queue_left(sl_queue *queue, void (*each)(void *user, const sl_queue_item *item),
+                               void *user);
+
+typedef struct sl_queue_counts {
+    size_t waiting, sending, left;         /* now */
+    uint64_t sent, dead, dropped, refused; /* since it was made */
+    int is_breaker_open, is_stopping;
+} sl_queue_counts;
+
+SL_EXPORT sl_queue_counts sl_queue_get_counts(sl_queue *queue);
+
+/* --- work: what a worker's function gets, and what it says --- */
+
+typedef struct sl_ctx sl_ctx; /* opaque: one delivery of one message */
+
+enum {
+    SL_CTX_REASON_BYTES_MAX = 1000 /* longer ones are cut */
+};
+
+typedef enum sl_worker_result {
+    SL_WORKER_DONE,
+    SL_WORKER_RETRY, /* for now it does not work: again after a pause, however often it happened before. Counts for the breaker */
+    SL_WORKER_FAILED, /* again as the retry policy says, then to the dead letters. Counts for the breaker */
+    SL_WORKER_PARK,   /* it will never work: to the dead letters at once */
+    SL_WORKER_STOPPED, /* given up because sl_ctx_is_aborted(): back to the source, uncounted. FAILED if nobody had asked for that */
+    SL_WORKER_LATER /* the function returns, the work goes on: sl_ctx_finish() will say how it ended */
+} sl_worker_result;
+
+/* One message. In one of the worker's threads, or, when it has none, in the thread of sl_worker_run(); then it must not wait. */
+typedef sl_worker_result sl_worker_fn(void *user, sl_ctx *ctx);
+
+/* All of these from any thread, until the function has returned something else than LATER or sl_ctx_finish() was called. Views are as
+ * good as long, and are followed by a zero byte. */
+SL_EXPORT sl_consumer_id sl_ctx_id(const sl_ctx *ctx); /* the same for each delivery: an idempotency key */
+SL_EXPORT uint64_t sl_ctx_token(const sl_ctx *ctx);    /* grows with each delivery; 0: the source has none */
+SL_EXPORT uint32_t sl_ctx_attempt(const sl_ctx *ctx);  /* from 1 */
+SL_EXPORT uint64_t sl_ctx_revision(const sl_ctx *ctx);
+SL_EXPORT uint64_t sl_ctx_created_ns(const sl_ctx *ctx); /* since 1970 */
+SL_EXPORT sl_consumer_bytes sl_ctx_stream(const sl_ctx *ctx);
+SL_EXPORT sl_consumer_bytes sl_ctx_type(const sl_ctx *ctx);
+SL_EXPORT sl_consumer_bytes sl_ctx_content_type(const sl_ctx *ctx);
+SL_EXPORT sl_consumer_bytes sl_ctx_data(const sl_ctx *ctx);
+SL_EXPORT sl_consumer_bytes sl_ctx_metadata(const sl_ctx *ctx);
+SL_EXPORT sl_consumer_bytes sl_ctx_group(const sl_ctx *ctx);
+
+/* How long this work may still take: until its own limit, and in a drain until that of the drain; 0 when it is over or aborted,
+ * INT64_MAX when there is no limit. Ask again: it gets shorter when a drain begins. */
+SL_EXPORT int64_t sl_ctx_remaining_ms(const sl_ctx *ctx);
+/* 1: somebody wants this work to end: its time is over, its lease is lost, or a drain cannot wait any longer. */
+SL_EXPORT int sl_ctx_is_aborted(const sl_ctx *ctx);
+/* Called once when that happens, from the thread of sl_worker_run(), or at once if it has happened already. It must not wait. The work is
+ * not over, and its function's result not taken, before it has returned. fn NULL: not any more. */
+SL_EXPORT void sl_ctx_on_abort(sl_ctx *ctx, void (*fn)(void *arg), void *arg);
+/* A sign of life, for workers with a heartbeat_ms. Cheap. */
+SL_EXPORT void sl_ctx_progress(sl_ctx *ctx);
+
+/* For people, with RETRY, FAILED and PARK; copied. */
+SL_EXPORT void sl_ctx_set_reason(sl_ctx *ctx, const char *reason);
+/* With RETRY and FAILED: what the destination asked for. */
+SL_EXPORT void sl_ctx_set_retry_after_ms(sl_ctx *ctx, uint32_t retry_after_ms);
+
+/* Ends work whose function returned LATER, or will: exactly once, then the context is gone. */
+SL_EXPORT void sl_ctx_finish(sl_ctx *ctx, sl_worker_result result);
+
+/* --- workers: messages from a source, a function that works on them, and a drain that loses nothing ---
+ *
+ *      sl_worker_new --> sl_worker_run ........................ returns --> sl_worker_run again, or sl_worker_free
+ *                           |  messages, the function, acks        ^
+ *                           +--sl_worker_stop--> drain ------------+
+ *
+ * The drain: no new message comes, what was not begun goes back to the source, what was begun may finish within the grace, then
+ * it is aborted and goes back too, what was finished is confirmed, and everything is closed. It always ends within the grace, and
+ * the report says what became of each message.
+ *
+ * Threads. Everything happens inside of sl_worker_run(), in the thread that calls it, and in the worker's own threads if it has some.
+ * sl_worker_stop() and sl_worker_stop_now() may be called from any thread and from signal handlers, the others from any thread. */
+
+typedef struct sl_worker sl_worker; /* opaque */
+
+enum {
+    SL_WORKER_SLOTS_DEFAULT = 4,
+    SL_WORKER_GRACE_MS_DEFAULT = 30000,
+    SL_WORKER_HOLD_MAX_MS_DEFAULT = 600000,
+    SL_WORKER_FROM_BYTES_MAX = 4096,
+    SL_WORKER_PROBLEM_BYTES = 1024 /* room for any sentence that is given out, with its closing zero */
+};
+
+typedef enum sl_worker_status {
+    SL_WORKER_OK, /* it ended as it was asked to, or because its source is at its end, and everything was clean */
+    SL_WORKER_INVALID, /* an option is wrong */
+    SL_WORKER_NOMEM,
+    SL_WORKER_SYSTEM,  /* no more descriptors or threads, a file that cannot be opened */
+    SL_WORKER_REFUSED, /* by the source, and it would again: no such group, no right to it */
+    SL_WORKER_LOST,    /* the source is gone for good */
+    SL_WORKER_UNCLEAN, /* as it was asked to, but work was interrupted or a step took too long: the report says which */
+    SL_WORKER_RUNNING /* it runs, or still runs */
+} sl_worker_status;
+
+typedef struct sl_worker_options { /* 0 and NULL are the defaults; everything is copied */
+    /* "sluice://HOST:PORT/STREAM/GROUP" (kurrentdb, kdb, kurrent, esdb as well; with USER:PASSWORD@ and ?tls=true as
+     * sl_consumer_options.address has them), "schedule:..." or, for tests and examples, "memory:count=100,end=yes". */
+    const char *from;
+    sl_worker_fn *work;
+    void *user;
+    const char *name; /* of the worker, and of the consumer; leases belong to it. NULL: a random one */
+    uint32_t slots;   /* messages that are worked on at the same time */
+    /* 0: the function is called in the thread of sl_worker_run(), and must not wait. Fewer than slots are for functions that return
+     * LATER: a message for which no thread is free within timeout_ms waits again, uncharged. */
+    uint32_t threads;
+    uint32_t
+        window; /* messages that are held, those that wait for a slot included; default: twice the slots */
+    uint32_t grace_ms;   /* what the orchestrator gives between its signal and SIGKILL */
+    uint32_t timeout_ms; /* of one message: aborted then, and failed; default: none */
+    uint32_t
+        hold_max_ms; /* a lease is renewed for so long, and no longer: what waits then goes back, what has run for so long is aborted, and has failed */
+    uint32_t
+        heartbeat_ms; /* work that gives no sl_ctx_progress() for so long is taken for dead: its lease is not renewed. Without leases: aborted after twice as long */
+    int finish_unstarted; /* in a drain, messages that are here and were not begun are finished instead of handed back */
+    uint32_t attempts_max;                 /* of FAILED; default 10 */
+    uint32_t retry_first_ms, retry_max_ms; /* pauses grow from the first to the second; default 1 s, 5 min */
+    uint32_t
+        breaker_failures; /* so many in a row, and nothing is begun for breaker_rest_ms; default: no breaker */
+    uint32_t breaker_rest_ms; /* default 1 min */
+    const char *
+        key; /* "stream", "type", "data.NAME", "metadata.NAME": breaker, interval and concurrent_max are for each value */
+    uint32_t interval_ms;            /* between two begins */
+    uint32_t concurrent_max;         /* 1 keeps the order within a key */
+    const sl_consumer_label *labels; /* version=42 and the like: for operators */
+    size_t label_count;
+    const char *ack_file; /* keeps finished work that is not confirmed over the death of the process */
+    void (*log)(void *user,
+                const char *line); /* one line with its newline, in the thread of sl_worker_run() */
+} sl_worker_options;
+
+/* What is wrong is said in `problem` (of problem_bytes, at least 1; a sentence without a full stop): SL_WORKER_INVALID, _NOMEM, _SYSTEM. */
+SL_EXPORT sl_worker_status sl_worker_new(const sl_worker_options *options, char *problem,
+                                         size_t problem_bytes, sl_worker **ret_worker);
+
+/* Stops it and waits for the end if it runs in another thread. Not from inside of its own sl_worker_run(). NULL is allowed. */
+SL_EXPORT void sl_worker_free(sl_worker *worker);
+
+/* Runs until it was stopped, its source is at its end, or something is wrong for good. May be called again then: it connects anew.
+ * SL_WORKER_OK, _UNCLEAN, _REFUSED, _LOST, _NOMEM, _SYSTEM, or _RUNNING: another thread runs it. */
+SL_EXPORT sl_worker_status sl_worker_run(sl_worker *worker);
+
+/* Begins the drain. Never waits; a second call changes nothing. One that comes while the worker does not run is kept for the next
+ * sl_worker_run(), which then ends at once: so a signal is never lost. */
+SL_EXPORT void sl_worker_stop(sl_worker *worker);
+/* The same, and running work is not waited for: it is aborted. For the second signal. */
+SL_EXPORT void sl_worker_stop_now(sl_worker *worker);
+
+enum {
+    SL_WORKER_PHASES = 5
+};
+
+typedef struct sl_worker_report { /* of the last drain; texts are static */
+    const char *reason;           /* "operator", "server", "finished", ...; "none": there was none yet */
+    int is_clean, was_cut_short;
+    uint64_t grace_ms, used_ms;
+    uint64_t finished, handed_back, interrupted; /* messages in the drain */
+    uint64_t abandoned;                          /* still held at the end: their leases run out */
+    uint64_t acks_unconfirmed;
+    uint64_t failed_steps;
+    struct {
+        const char *name, *end; /* "settling", "timed out" */
+        uint64_t used_ms;
+    } phases[SL_WORKER_PHASES];
+} sl_worker_report;
+
+/* Stops, and waits until the worker does not run any more, at most timeout_ms (negative: as long as it takes, which the grace
+ * bounds). The status of the run that ended, and its report (NULL: nobody wants it); or SL_WORKER_RUNNING, also at once when it is
+ * called from inside of the worker's own sl_worker_run(), and then *ret_report is untouched. */
+SL_EXPORT sl_worker_status sl_worker_drain(sl_worker *worker, int timeout_ms, sl_worker_report *ret_report);
+
+/* Waits without stopping it. 1: it still runs; 0: it does not. */
+SL_EXPORT int sl_worker_join(sl_worker *worker, int timeout_ms);
+
+/* Of the last run that ended, and the last sentence about what was wrong with it, "" when nothing was; good until the next run. */
+SL_EXPORT sl_worker_report sl_worker_last_report(sl_worker *worker);
+SL_EXPORT const char *sl_worker_problem(sl_worker *worker);
+
+/* "as it was asked to" and the like: for logs. Never NULL. */
+SL_EXPORT const char *sl_worker_status_text(sl_worker_status status);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,438 @@
+/* worker/handler/lines_message.c — see lines_text.h: what a handler is told.
+ *
+ * A message is written straight into the buffer that is sent, for which room is made once: nothing here can run out of it. */
+#include "base/cleanup.h"
+#include "base/utf8.h"
+#include "worker/lines_text.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define MS_NS UINT64_C(1000000)
+
+enum {
+    FIXED_BYTES = 1024,    /* names, numbers, times and the id of a message */
+    ESCAPED_BYTES_MAX = 6, /* of one byte of a text */
+    NUMBER_BYTES_MAX = 20
+};
+
+/* --- characters that stand for themselves --- */
+
+#define EACH_BYTE(value) (UINT64_C(0x0101010101010101) * (value))
+
+/* Is one of these eight a control character, a quotation mark, a backslash, or none of ASCII? Subtracting borrows only beyond a byte that
+ * is one of these itself, so what it finds too much is never alone. */
+static bool has_special(uint64_t eight)
+{
+    const uint64_t quote = eight ^ EACH_BYTE('"'), backslash = eight ^ EACH_BYTE('\\');
+    const uint64_t below = (eight - EACH_BYTE(0x20)) | (quote - EACH_BYTE(1)) | (backslash - EACH_BYTE(1));
+
+    return ((below | eight) & EACH_BYTE(0x80)) != 0;
+}
+
+/* How many bytes at the beginning go into a JSON text as they are. They are nearly all, so eight at a time are looked at. */
+static size_t plain_bytes(sl_str text)
+{
+    uint64_t eight;
+    size_t i = 0;
+
+    for (; i + sizeof eight <= text.bytes; i += sizeof eight) {
+        memcpy(&eight, text.data + i, sizeof eight);
+        if (has_special(eight))
+            break;
+    }
+    while (i < text.bytes && (uint8_t)text.data[i] >= 0x20 && (uint8_t)text.data[i] < 0x80 &&
+           text.data[i] != '"' && text.data[i] != '\\')
+        i++;
+    return i;
+}
+
+/* --- JSON on one line --- */
+
+typedef struct reading {
+    char *at, *end;
+    uint64_t objects[SL_LINES_DEPTH_MAX / 64]; /* a bit for each open bracket: is it one of an object? */
+    size_t depth;
+} reading;
+
+static void skip_blanks(reading *r)
+{
+    for (; r->at < r->end; r->at++) {
+        if (*r->at == '\n' || *r->at == '\r')
+            *r->at = ' ';
+        if (*r->at != ' ' && *r->at != '\t')
+            return;
+    }
+}
+
+static bool skip_char(reading *r, char wanted)
+{
+    if (r->at == r->end || *r->at != wanted)
+        return false;
+    r->at++;
+    return true;
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_hex(char c)
+{
+    return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+static bool skip_escape(reading *r)
+{
+    if (r->at == r->end)
+        return false;
+    const char kind = *r->at++;
+    if (kind != 'u')
+        return kind != '\0' && strchr("\"\\/bfnrt", kind) != NULL;
+    for (int i = 0; i < 4; i++) {
+        if (r->at == r->end || !is_hex(*r->at++))
+            return false;
+    }
+    return true;
+}
+
+static bool skip_text(reading *r)
+{
+    uint32_t code;
+
+    if (!skip_char(r, '"'))
+        return false;
+    for (;;) {
+        r->at += plain_bytes((sl_str){ r->at, (size_t)(r->end - r->at) });
+        if (r->at == r->end)
+            return false;
+        const uint8_t byte = (uint8_t)*r->at;
+        size_t bytes = 1;
+        if (byte < 0x20)
+            return false;
+        if (byte >= 0x80)
+            bytes = sl_utf8_first((sl_str){ r->at, (size_t)(r->end - r->at) }, &code);
+        if (bytes == 0)
+            return false;
+        r->at += bytes;
+        if (byte == '"')
+            return true;
+        if (byte == '\\' && !skip_escape(r))
+            return false;
+    }
+}
+
+static bool skip_digits(reading *r)
+{
+    const char *first = r->at;
+
+    while (r->at < r->end && is_digit(*r->at))
+        r->at++;
+    return r->at > first;
+}
+
+static bool skip_number(reading *r)
+{
+    (void)skip_char(r, '-');
+    if (!skip_char(r, '0') && !skip_digits(r))
+        return false;
+    if (skip_char(r, '.') && !skip_digits(r))
+        return false;
+    if (!skip_char(r, 'e') && !skip_char(r, 'E'))
+        return true;
+    if (!skip_char(r, '+'))
+        (void)skip_char(r, '-');
+    return skip_digits(r);
+}
+
+static bool skip_word(reading *r, sl_str word)
+{
+    if ((size_t)(r->end - r->at) < word.bytes || memcmp(r->at, word.data, word.bytes) != 0)
+        return false;
+    r->at += word.bytes;
+    return true;
+}
+
+static bool skip_plain(reading *r)
+{
+    switch (r->at == r->end ? '\0' : *r->at) {
+    case '"': return skip_text(r);
+    case 't': return skip_word(r, SL_STR("true"));
+    case 'f': return skip_word(r, SL_STR("false"));
+    case 'n': return skip_word(r, SL_STR("null"));
+    default: return skip_number(r);
+    }
+}
+
+static bool in_object(const reading *r)
+{
+    return (r->objects[(r->depth - 1) / 64] >> ((r->depth - 1) % 64) & 1) != 0;
+}
+
+static bool skip_name(reading *r)
+{
+    skip_blanks(r);
+    if (!skip_text(r))
+        return false;
+    skip_blanks(r);
+    return skip_char(r, ':');
+}
+
+/* After an opening bracket. *ret_is_empty: it was closed again. */
+static bool enter(reading *r, bool is_object, bool *ret_is_empty)
+{
+    const uint64_t bit = UINT64_C(1) << (r->depth % 64);
+    uint64_t *word = &r->objects[r->depth / 64];
+
+    if (r->depth == SL_LINES_DEPTH_MAX)
+        return false;
+    *word = is_object ? *word | bit : *word & ~bit;
+    r->depth++;
+    skip_blanks(r);
+    *ret_is_empty = skip_char(r, is_object ? '}' : ']');
+    if (*ret_is_empty)
+        r->depth--;
+    return *ret_is_empty || !is_object || skip_name(r);
+}
+
+/* After a value: closes what ends here. *ret_is_over: it was the last one. */
+static bool leave(reading *r, bool *ret_is_over)
+{
+    for (skip_blanks(r); r->depth > 0; skip_blanks(r)) {
+        const bool is_object = in_object(r);
+        if (skip_char(r, ','))
+            return !is_object || skip_name(r);
+        if (!skip_char(r, is_object ? '}' : ']'))
+            return false;
+        r->depth--;
+    }
+    *ret_is_over = true;
+    return r->at == r->end;
+}
+
+bool sl_lines_make_one_line(char *json, size_t bytes)
+{
+    reading r = { .at = json, .end = json + bytes };
+    bool is_over = false;
+
+    while (!is_over) {
+        bool has_value = true;
+        skip_blanks(&r);
+        const bool is_object = skip_char(&r, '{');
+        if (is_object || skip_char(&r, '[')) {
+            if (!enter(&r, is_object, &has_value))
+                return false;
+        } else if (!skip_plain(&r)) {
+            return false;
+        }
+        if (has_value && !leave(&r, &is_over))
+            return false;
+    }
+    return true;
+}
+
+/* --- writing --- */
+
+static inline void put(sl_buf *out, sl_str text)
+{
+    if (text.bytes > 0)
+        memcpy(sl_buf_tail(out), text.data, text.bytes);
+    sl_buf_added(out, text.bytes);
+}
+
+static void put_u64(sl_buf *out, uint64_t value)
+{
+    sl_text text;
+
+    sl_text_init(&text, (char *)sl_buf_tail(out), NUMBER_BYTES_MAX + 1);
+    sl_text_add_u64(&text, value);
+    sl_buf_added(out, text.bytes);
+}
+
+static void put_escaped(sl_buf *out, uint8_t byte)
+{
+    static const char hex[] = "0123456789abcdef";
+    const char escaped[ESCAPED_BYTES_MAX] = { '\\', 'u', '0', '0', hex[byte >> 4], hex[byte & 15] };
+
+    put(out, (sl_str){ escaped, sizeof escaped });
+}
+
+/* The character in front, which is not plain. What is no UTF-8 is shown as the character for that. */
+static size_t put_special(sl_buf *out, sl_str text)
+{
+    uint32_t code = 0;
+    const size_t bytes = sl_utf8_first(text, &code);
+
+    if (bytes == 0)
+        put(out, SL_STR("\\ufffd"));
+    else if (bytes == 1)
+        put_escaped(out, (uint8_t)code);
+    else
+        put(out, (sl_str){ text.data, bytes });
+    return bytes == 0 ? 1 : bytes;
+}
+
+static void put_text(sl_buf *out, sl_str text)
+{
+    put(out, SL_STR("\""));
+    while (text.bytes > 0) {
+        size_t bytes = plain_bytes(text);
+
+        if (bytes > 0)
+            put(out, (sl_str){ text.data, bytes });
+        else
+            bytes = put_special(out, text);
+        text = (sl_str){ text.data + bytes, text.bytes - bytes };
+    }
+    put(out, SL_STR("\""));
+}
+
+static size_t base64_bytes(size_t bytes)
+{
+    return (bytes + 2) / 3 * 4;
+}
+
+static void put_base64(sl_buf *out, sl_str data)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    uint8_t *at = sl_buf_tail(out);
+    const uint8_t *from = (const uint8_t *)data.data;
+
+    for (size_t left = data.bytes; left > 0;) {
+        const size_t taken = left < 3 ? left : 3;
+        uint32_t bits = (uint32_t)from[0] << 16;
+        bits |= taken > 1 ? (uint32_t)from[1] << 8 : 0;
+        bits |= taken > 2 ? from[2] : 0;
+        at[0] = (uint8_t)digits[bits >> 18];
+        at[1] = (uint8_t)digits[bits >> 12 & 63];
+        at[2] = taken > 1 ? (uint8_t)digits[bits >> 6 & 63] : '=';
+        at[3] = taken > 2 ? (uint8_t)digits[bits & 63] : '=';
+        at += 4;
+        from += taken;
+        left -= taken;
+    }
+    sl_buf_added(out, base64_bytes(data.bytes));
+}
+
+/* Copied first and judged there, so that the bytes are touched once. */
+static void put_payload(sl_buf *out, const char *name, sl_str data, bool may_be_json)
+{
+    put(out, SL_STR(",\""));
+    put(out, sl_str_from(name));
+    if (may_be_json && data.bytes > 0) {
+        char *copy = (char *)sl_buf_tail(out) + 2;
+        memcpy(copy, data.data, data.bytes);
+        if (sl_lines_make_one_line(copy, data.bytes)) {
+            put(out, SL_STR("\":"));
+            sl_buf_added(out, data.bytes);
+            return;
+        }
+    }
+    put(out, SL_STR("_base64\":\""));
+    put_base64(out, data);
+    put(out, SL_STR("\""));
+}
+
+/* "application/json", with or without parameters, and "application/anything+json". */
+static bool is_json(sl_str content_type)
+{
+    const sl_str json = SL_STR("application/json"), plus_json = SL_STR("+json");
+    const sl_str type = { content_type.data, sl_str_find(content_type, ';') };
+
+    return sl_str_equal(sl_str_trim(type), json) ||
+           (type.bytes > plus_json.bytes &&
+            sl_str_equal((sl_str){ type.data + type.bytes - plus_json.bytes, plus_json.bytes }, plus_json));
+}
+
+static void put_named_text(sl_buf *out, sl_str name, sl_str text)
+{
+    put(out, name);
+    put_text(out, text);
+}
+
+static void put_named_u64(sl_buf *out, sl_str name, uint64_t value)
+{
+    put(out, name);
+    put_u64(out, value);
+}
+
+static void put_id(sl_buf *out, sl_uuid id)
+{
+    char text[SL_UUID_TEXT_BYTES + 1];
+
+    sl_uuid_format(id, text);
+    put(out, (sl_str){ text, SL_UUID_TEXT_BYTES });
+}
+
+static void put_created(sl_buf *out, uint64_t created_ns)
+{
+    sl_text text;
+
+    put(out, SL_STR(",\"created\":\""));
+    sl_text_init(&text, (char *)sl_buf_tail(out), 64);
+    sl_text_add_time(&text, created_ns);
+    sl_buf_added(out, text.bytes);
+    put(out, SL_STR("\""));
+}
+
+static void put_head(sl_buf *out, const sl_job *job, uint64_t now_ns)
+{
+    const sl_job_message *message = &job->message;
+
+    put(out, SL_STR("{\"type\":\"message\",\"id\":\""));
+    put_id(out, message->event_id);
+    put_named_u64(out, SL_STR("\",\"token\":"), message->token);
+    put_named_u64(out, SL_STR(",\"attempt\":"), message->attempt);
+    put_named_text(out, SL_STR(",\"stream\":"), message->stream);
+    put_named_text(out, SL_STR(",\"group\":"), message->group);
+    put_named_text(out, SL_STR(",\"event_type\":"), message->type);
+    put_named_u64(out, SL_STR(",\"revision\":"), message->revision);
+    put_named_text(out, SL_STR(",\"content_type\":"), message->content_type);
+    put_created(out, message->created_ns);
+    if (job->until_ns != UINT64_MAX)
+        put_named_u64(out, SL_STR(",\"remaining_ms\":"),
+                      job->until_ns > now_ns ? (job->until_ns - now_ns) / MS_NS : 0);
+}
+
+sl_err sl_lines_add_message(sl_buf *out, const sl_job *job, uint64_t now_ns)
+{
+    const sl_job_message *message = &job->message;
+    const size_t texts_bytes =
+        message->stream.bytes + message->group.bytes + message->type.bytes + message->content_type.bytes;
+    const sl_err err =
+        sl_buf_reserve(out, FIXED_BYTES + texts_bytes * ESCAPED_BYTES_MAX +
+                                base64_bytes(message->data.bytes) + base64_bytes(message->metadata.bytes));
+
+    if (err != SL_OK)
+        return err;
+    put_head(out, job, now_ns);
+    put_payload(out, "data", message->data, is_json(message->content_type));
+    if (message->metadata.bytes > 0)
+        put_payload(out, "metadata", message->metadata, true);
+    put(out, SL_STR("}\n"));
+    return SL_OK;
+}
+
+sl_err sl_lines_add_draining(sl_buf *out, uint64_t remaining_ms)
+{
+    const sl_err err = sl_buf_reserve(out, FIXED_BYTES);
+
+    if (err != SL_OK)
+        return err;
+    put_named_u64(out, SL_STR("{\"type\":\"draining\",\"remaining_ms\":"), remaining_ms);
+    put(out, SL_STR("}\n"));
+    return SL_OK;
+}
+
+sl_err sl_lines_add_abort(sl_buf *out, sl_uuid id)
+{
+    const sl_err err = sl_buf_reserve(out, FIXED_BYTES);
+
+    if (err != SL_OK)
+        return err;
+    put(out, SL_STR("{\"type\":\"abort\",\"id\":\""));
+    put_id(out, id);
+    put(out, SL_STR("\"}\n"));
+    return SL_OK;
+}

@@ -1,0 +1,176 @@
+/* worker/source/address.c — see worker/source_address.h. */
+#include "worker/source_address.h"
+
+#include "base/cleanup.h"
+#include "base/utf8.h"
+
+#include <strings.h>
+
+#define KINDS                                                                                                \
+    "a source is sluice://HOST:PORT/STREAM/GROUP, the same with kurrentdb://, kdb:// or esdb://, "           \
+    "schedule:WHEN or memory:SETTINGS"
+
+static sl_err refuse(sl_text *problem, const char *sentence)
+{
+    sl_text_add(problem, sentence);
+    return SL_ERR_INVALID;
+}
+
+/* --- STREAM and GROUP --- */
+
+static int hex_digit(char digit)
+{
+    if (digit >= '0' && digit <= '9')
+        return digit - '0';
+    if (digit >= 'a' && digit <= 'f')
+        return digit - 'a' + 10;
+    return digit >= 'A' && digit <= 'F' ? digit - 'A' + 10 : -1;
+}
+
+/* The byte at `at`, which moves on; -1: there is none, or a zero, which no name has. */
+static int next_byte(sl_str text, size_t *at)
+{
+    const char first = text.data[(*at)++];
+    int high, low;
+
+    if (first != '%')
+        return first == '\0' ? -1 : (unsigned char)first;
+    if (text.bytes - *at < 2)
+        return -1;
+    high = hex_digit(text.data[*at]);
+    low = hex_digit(text.data[*at + 1]);
+    *at += 2;
+    return high < 0 || low < 0 || high * 16 + low == 0 ? -1 : high * 16 + low;
+}
+
+typedef struct part {
+    const char *what;
+    sl_str text;
+    char *into;
+    size_t capacity;
+} part;
+
+static sl_err say(sl_text *problem, const part *p, const char *sentence, sl_err err)
+{
+    sl_text_add(problem, p->what);
+    sl_text_add(problem, sentence);
+    return err;
+}
+
+static sl_err decode(const part *p, sl_text *problem)
+{
+    size_t bytes = 0;
+
+    for (size_t at = 0; at < p->text.bytes;) {
+        const int byte = next_byte(p->text, &at);
+        if (byte < 0)
+            return say(problem, p,
+                       " has a % without two digits behind it, or a zero; a % itself is written %25",
+                       SL_ERR_INVALID);
+        if (bytes + 1 == p->capacity)
+            return say(problem, p, " is too long", SL_ERR_TOO_LARGE);
+        p->into[bytes++] = (char)byte;
+    }
+    p->into[bytes] = '\0';
+    if (bytes == 0)
+        return say(problem, p, " is missing: a source is sluice://HOST:PORT/STREAM/GROUP", SL_ERR_INVALID);
+    if (!sl_utf8_valid((sl_str){ p->into, bytes }))
+        return say(problem, p, " is not UTF-8", SL_ERR_INVALID);
+    return SL_OK;
+}
+
+static sl_err take_path(sl_str path, sl_text *problem, sl_source_address *into)
+{
+    sl_str stream = path, group = { 0 };
+    sl_err err;
+
+    (void)sl_str_cut(path, '/', &stream, &group);
+    if (sl_str_find(group, '/') != group.bytes)
+        return refuse(problem, "an address of a source has two parts behind its host, /STREAM/GROUP; a / in "
+                               "one of them or in a password is written %2F");
+    err = decode(&(part){ "the stream", stream, into->stream, sizeof into->stream }, problem);
+    if (err != SL_OK)
+        return err;
+    return decode(&(part){ "the group", group, into->group, sizeof into->group }, problem);
+}
+
+/* --- the server --- */
+
+static sl_err check_server(const sl_text *server, sl_text *problem)
+{
+    sl_client_address address;
+    const sl_err err = sl_client_address_parse(sl_text_str(server), problem, &address);
+
+    explicit_bzero(&address, sizeof address);
+    return err;
+}
+
+/* text: with its scheme, which has `scheme_bytes` with its slashes. */
+static sl_err take_consumer(sl_str text, size_t scheme_bytes, sl_text *problem, sl_source_address *into)
+{
+    sl_str authority = { text.data + scheme_bytes, text.bytes - scheme_bytes }, path = { 0 }, options = { 0 };
+    const bool has_options = sl_str_cut(authority, '?', &authority, &options);
+    sl_text server;
+    sl_err err;
+
+    (void)sl_str_cut(authority, '/', &authority, &path);
+    sl_text_init(&server, into->server, sizeof into->server);
+    sl_text_add_str(&server, (sl_str){ text.data, scheme_bytes });
+    sl_text_add_str(&server, authority);
+    if (has_options) {
+        sl_text_add(&server, "?");
+        sl_text_add_str(&server, options);
+    }
+    if (server.cut) {
+        sl_text_add(problem, "the address is too long");
+        return SL_ERR_TOO_LARGE;
+    }
+    err = check_server(&server, problem);
+    return err == SL_OK ? take_path(path, problem, into) : err;
+}
+
+/* --- which --- */
+
+static bool begins_with(sl_str text, const char *word)
+{
+    const size_t bytes = strlen(word);
+
+    return text.bytes >= bytes && strncasecmp(text.data, word, bytes) == 0;
+}
+
+static bool take_rest(sl_str text, const char *word, sl_source_kind kind, sl_source_address *into)
+{
+    if (!begins_with(text, word))
+        return false;
+    into->kind = kind;
+    into->rest = (sl_str){ text.data + strlen(word), text.bytes - strlen(word) };
+    return true;
+}
+
+static sl_err parse(sl_str text, sl_text *problem, sl_source_address *into)
+{
+    static const char *const schemes[] = { "sluice://",       "kurrentdb://",
+                                           "kdb://",          "kurrent://",
+                                           "esdb://",         "kurrentdb+discover://",
+                                           "kdb+discover://", "kurrent+discover://",
+                                           "esdb+discover://" };
+
+    if (take_rest(text, "schedule:", SL_SOURCE_KIND_SCHEDULE, into) ||
+        take_rest(text, "memory:", SL_SOURCE_KIND_MEMORY, into))
+        return SL_OK;
+    for (size_t i = 0; i < SL_COUNT_OF(schemes); i++)
+        if (begins_with(text, schemes[i]))
+            return take_consumer(text, strlen(schemes[i]), problem, into);
+    return refuse(problem, text.bytes == 0 ? "the address of the source is empty: " KINDS : KINDS);
+}
+
+sl_err sl_source_address_parse(sl_str text, sl_text *problem, sl_source_address *ret_address)
+{
+    sl_source_address address = { 0 };
+    const sl_err err = parse(sl_str_trim(text), problem, &address);
+
+    if (err == SL_OK)
+        *ret_address = address;
+    explicit_bzero(&address, sizeof address);
+    return err;
+}
