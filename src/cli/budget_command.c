@@ -15,12 +15,11 @@
 
 enum {
     TEXT_BYTES = 1024,
-    DURATION_BYTES = 40,
-    LABEL_BYTES = 2 * DURATION_BYTES + 32,
+    LABEL_BYTES = 2 * SL_DURATION_WORDS_BYTES + 32,
     ROWS_MAX = SL_BUDGET_PART_COUNT_ + 1
 };
 
-static sl_budget_wish read_wish(const sl_option_value *values)
+sl_budget_wish sl_budget_wish_read(const sl_option_value *values)
 {
     sl_budget_wish wish = { .grace_ns = values[SL_OPT_GRACE].number };
 
@@ -31,23 +30,9 @@ static sl_budget_wish read_wish(const sl_option_value *values)
 
 /* --- a table --- */
 
-typedef struct duration_text {
-    char text[DURATION_BYTES];
-} duration_text;
-
-static duration_text in_words(uint64_t duration_ns)
-{
-    duration_text words;
-    sl_text text;
-
-    sl_text_init(&text, words.text, sizeof words.text);
-    sl_text_add_duration(&text, duration_ns);
-    return words;
-}
-
 typedef struct row {
     const char *name, *what;
-    duration_text length, end;
+    sl_duration_words length, end;
 } row;
 
 static size_t make_rows(const sl_budget *budget, row rows[static ROWS_MAX])
@@ -58,13 +43,13 @@ static size_t make_rows(const sl_budget *budget, row rows[static ROWS_MAX])
     for (sl_budget_part part = 0; part < SL_BUDGET_PART_COUNT_; part++)
         rows[count++] = (row){ .name = sl_budget_part_name(part),
                                .what = sl_options[SL_OPT_FENCE + part].help,
-                               .length = in_words(budget->part_ns[part]),
-                               .end = in_words(sl_budget_until_end_ns(budget, part)) };
+                               .length = sl_duration_in_words(budget->part_ns[part]),
+                               .end = sl_duration_in_words(sl_budget_until_end_ns(budget, part)) };
     if (unused_ns != 0)
         rows[count++] = (row){ .name = "unused",
                                .what = "nobody asked for it",
-                               .length = in_words(unused_ns),
-                               .end = in_words(budget->grace_ns) };
+                               .length = sl_duration_in_words(unused_ns),
+                               .end = sl_duration_in_words(budget->grace_ns) };
     return count;
 }
 
@@ -73,7 +58,7 @@ static size_t wider(size_t width, const char *text)
     return strlen(text) > width ? strlen(text) : width;
 }
 
-static void print_table(const sl_budget *budget, FILE *out)
+void sl_budget_print_table(const sl_budget *budget, FILE *out)
 {
     static const char time_head[] = "time", end_head[] = "ends after";
     row rows[ROWS_MAX];
@@ -99,12 +84,14 @@ static void print_nesting(const sl_budget *budget, FILE *out)
 {
     const struct {
         const char *name, *what;
-        duration_text limit;
+        sl_duration_words limit;
     } rows[] = {
-        { "outer", "the whole grace", in_words(sl_budget_outer_ns(budget)) },
-        { "consumer", "all parts but the reserve", in_words(sl_budget_consumer_ns(budget)) },
-        { "workers", "settle + abort: the last handler is gone", in_words(sl_budget_workers_ns(budget)) },
-        { "handler", "settle: what one message may still take", in_words(sl_budget_handler_ns(budget)) },
+        { "outer", "the whole grace", sl_duration_in_words(sl_budget_outer_ns(budget)) },
+        { "consumer", "all parts but the reserve", sl_duration_in_words(sl_budget_consumer_ns(budget)) },
+        { "workers", "settle + abort: the last handler is gone",
+          sl_duration_in_words(sl_budget_workers_ns(budget)) },
+        { "handler", "settle: what one message may still take",
+          sl_duration_in_words(sl_budget_handler_ns(budget)) },
     };
     size_t width = 0;
     char label[LABEL_BYTES];
@@ -136,18 +123,25 @@ static void print_json_head(const sl_budget_wish *wish, bool fits, FILE *out)
     print_json_grace(out, "comfortable_grace_ns", sl_budget_comfortable_grace(wish));
 }
 
-static void print_json(const sl_budget_wish *wish, const sl_budget *budget, FILE *out)
+void sl_budget_print_json_parts(const sl_budget *budget, FILE *out)
 {
-    print_json_head(wish, true, out);
-    fprintf(out, ", \"parts\": {");
+    fprintf(out, "\"parts\": {");
     for (sl_budget_part part = 0; part < SL_BUDGET_PART_COUNT_; part++)
         fprintf(out, "%s\"%s_ns\": %" PRIu64, part == 0 ? "" : ", ", sl_budget_part_name(part),
                 budget->part_ns[part]);
     fprintf(out,
             "}, \"unused_ns\": %" PRIu64 ", \"outer_ns\": %" PRIu64 ", \"consumer_ns\": %" PRIu64
-            ", \"workers_ns\": %" PRIu64 ", \"handler_ns\": %" PRIu64 "}\n",
+            ", \"workers_ns\": %" PRIu64 ", \"handler_ns\": %" PRIu64,
             sl_budget_unused_ns(budget), sl_budget_outer_ns(budget), sl_budget_consumer_ns(budget),
             sl_budget_workers_ns(budget), sl_budget_handler_ns(budget));
+}
+
+static void print_json(const sl_budget_wish *wish, const sl_budget *budget, FILE *out)
+{
+    print_json_head(wish, true, out);
+    fprintf(out, ", ");
+    sl_budget_print_json_parts(budget, out);
+    fprintf(out, "}\n");
 }
 
 static void print_json_refusal(const sl_budget_wish *wish, const char *reason, FILE *out)
@@ -179,7 +173,7 @@ static int refuse(const sl_budget_wish *wish, sl_err err, const sl_invocation *i
 
 static int run_budget(const sl_invocation *invocation)
 {
-    const sl_budget_wish wish = read_wish(invocation->values);
+    const sl_budget_wish wish = sl_budget_wish_read(invocation->values);
     sl_budget budget;
     const sl_err err = sl_budget_make(&wish, &budget);
 
@@ -189,7 +183,7 @@ static int run_budget(const sl_invocation *invocation)
         print_json(&wish, &budget, invocation->out);
         return SL_EXIT_OK;
     }
-    print_table(&budget, invocation->out);
+    sl_budget_print_table(&budget, invocation->out);
     print_nesting(&budget, invocation->out);
     return SL_EXIT_OK;
 }

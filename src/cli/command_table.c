@@ -19,12 +19,14 @@
 #include "cli/serve_command.h"
 #include "cli/stream_command.h"
 #include "cli/user_command.h"
+#include "cli/work_command.h"
 
 /* A line for each, so that parts can be added side by side. */
 /* clang-format off */
 const sl_command *const sl_commands[] = {
     &sl_command_help,
     &sl_command_serve,
+    &sl_command_work,
     &sl_command_append,
     &sl_command_read,
     &sl_command_stream_info,

@@ -18,7 +18,7 @@ enum {
 };
 
 /* What documents speak of and this version does not have: better told than guessed at. */
-static const char *const planned[] = { "work", "outbox" };
+static const char *const planned[] = { "outbox" };
 
 static bool is_planned(const char *name)
 {
@@ -231,6 +231,7 @@ static int read_file_and_run(sl_invocation *invocation, sl_option_reading *readi
         err = sl_config_load(&sl_alloc_default, &tables, path, &config, &reading->complaint);
     if (config != NULL)
         err = sl_config_apply(config, invocation->command, reading);
+    invocation->config = config;
     if (err == SL_OK)
         code = run_with_values(invocation, reading);
     else if (err == SL_ERR_NOMEM)

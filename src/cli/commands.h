@@ -17,10 +17,12 @@
 /* What the process ends with; part of the interface, because scripts and orchestrators read it. */
 enum {
     SL_EXIT_OK = 0,
-    SL_EXIT_FAILED = 1, /* understood, but it did not work */
-    SL_EXIT_USAGE = 2,  /* not understood: nothing was done */
-    SL_EXIT_DAMAGE = 3, /* the journal that was looked at is damaged */
-    SL_EXIT_HELD = 4,   /* a consumer still holds messages: it is not safe to end it */
+    SL_EXIT_FAILED = 1,  /* understood, but it did not work */
+    SL_EXIT_USAGE = 2,   /* not understood: nothing was done */
+    SL_EXIT_DAMAGE = 3,  /* the journal that was looked at is damaged */
+    SL_EXIT_HELD = 4,    /* a consumer still holds messages: it is not safe to end it */
+    SL_EXIT_UNCLEAN = 5, /* a worker ended as asked, but its drain timed out or left something behind */
+    SL_EXIT_LOST = 6,    /* a worker's source refused it, or is gone for good */
 };
 
 /* Bits for sl_option.commands; macros, because an enum of C17 ends at 31 of them. */
@@ -61,6 +63,7 @@ enum {
 #define SL_COMMAND_PARKED_SHOW     SL_COMMAND_BIT(32)
 #define SL_COMMAND_PARKED_REPLAY   SL_COMMAND_BIT(33)
 #define SL_COMMAND_PARKED_TRUNCATE SL_COMMAND_BIT(34)
+#define SL_COMMAND_WORK            SL_COMMAND_BIT(35)
 
 /* Sets of them: all that work on the folder of a journal, that are about streams, users, groups, consumers, parked messages, and that
  * talk to a server. */
@@ -87,6 +90,7 @@ enum {
 #define SL_COMMAND_EVERY UINT64_MAX
 
 typedef struct sl_command sl_command;
+struct sl_config;
 
 typedef struct sl_invocation {
     const sl_command *command;
@@ -96,6 +100,7 @@ typedef struct sl_invocation {
     bool json; /* answers are for a program */
     FILE *out, *err;
     sl_option_environment *environment; /* for what must not be an option, such as a password */
+    const struct sl_config *config;     /* the file, for what it says about members; NULL: none */
 } sl_invocation;
 
 struct sl_command {
@@ -107,7 +112,8 @@ struct sl_command {
     const char
         *word_choices; /* "bash|zsh|fish": the words that are allowed, checked before `run`; NULL: any */
     int (*run)(const sl_invocation *invocation); /* returns an SL_EXIT_ code */
-    const char *summary;                         /* for the list; a phrase */
+    const char *member; /* "worker": a file may have a section [COMMAND NAME] for each; NULL: no such thing */
+    const char *summary; /* for the list; a phrase */
     const char
         *details; /* paragraphs, each ended with \n; a line that begins with a blank is shown as it is */
     const char *examples; /* a sentence with a colon, then lines that begin with two blanks; NULL: none */

@@ -24,6 +24,12 @@ typedef struct entry {
     unsigned line;
 } entry;
 
+typedef struct member {
+    const sl_command *command;
+    const char *name, *section; /* the section is "COMMAND NAME" */
+    unsigned line;
+} member;
+
 struct sl_config {
     const sl_alloc *alloc;
     const sl_config_tables *tables; /* the caller's, as the path */
@@ -32,6 +38,8 @@ struct sl_config {
     size_t text_bytes, text_capacity;
     entry *entries;
     size_t entry_count, entries_bytes; /* room for SL_CONFIG_ENTRIES_MAX */
+    member members[SL_CONFIG_MEMBERS_MAX];
+    size_t member_count;
 };
 
 __attribute__((format(printf, 4, 5))) static sl_err complain(sl_complaint *complaint, const char *path,
@@ -57,10 +65,29 @@ __attribute__((format(printf, 4, 5))) static sl_err complain(sl_complaint *compl
 
 /* --- which rows a section is about --- */
 
+/* "work billing" is about a member of "work". */
+static bool is_member_of(const char *section, const sl_command *command)
+{
+    const size_t bytes = strlen(command->name);
+
+    return command->member != NULL && section != NULL && strncmp(section, command->name, bytes) == 0 &&
+           (section[bytes] == ' ' || section[bytes] == '\t');
+}
+
+static const sl_command *command_of_member(const sl_config_tables *tables, const char *section)
+{
+    for (size_t i = 0; i < tables->command_count; i++) {
+        if (is_member_of(section, tables->commands[i]))
+            return tables->commands[i];
+    }
+    return NULL;
+}
+
 /* No section is about all commands. */
 static bool is_for(const char *section, const sl_command *command)
 {
-    return section == NULL || strcmp(section, command->name) == 0 || sl_command_in_family(command, section);
+    return section == NULL || strcmp(section, command->name) == 0 || sl_command_in_family(command, section) ||
+           is_member_of(section, command);
 }
 
 static uint64_t bits_of(const sl_config_tables *tables, const char *section)
@@ -80,7 +107,14 @@ static bool is_meant(const sl_option *row, uint64_t bits, const char *key)
 
 bool sl_config_has(const sl_option *row)
 {
-    return sl_option_is_setting(row) && strcmp(row->name, sl_options[SL_OPT_CONFIG].name) != 0;
+    return (sl_option_is_setting(row) || row->is_in_file) &&
+           strcmp(row->name, sl_options[SL_OPT_CONFIG].name) != 0;
+}
+
+/* May it stand in this section, whose commands have it? */
+static bool fits_section(const sl_config_tables *tables, const char *section, const sl_option *row)
+{
+    return sl_config_has(row) && (row->of_member || command_of_member(tables, section) == NULL);
 }
 
 /* The nearest name among those that the section may have. */
@@ -91,21 +125,49 @@ static const char *nearest_key(const sl_config_tables *tables, const char *secti
 
     for (size_t i = 0; i < tables->row_count; i++) {
         const sl_option *const row = &tables->rows[i];
-        names[i] = (row->commands & bits) != 0 && sl_config_has(row) ? row->name : NULL;
+        names[i] = (row->commands & bits) != 0 && fits_section(tables, section, row) ? row->name : NULL;
     }
     return sl_suggest_nearest(key, names, tables->row_count);
 }
 
-static const char *nearest_section(const sl_config_tables *tables, const char *section)
-{
-    const char *names[SL_COMMANDS_MAX];
+typedef struct section_text {
+    char text[2 * NAME_BYTES];
+} section_text;
 
-    for (size_t i = 0; i < tables->command_count; i++)
+/* For "wrok billing" the first word counts, because the second may be anything. Empty: nothing is near. */
+static section_text nearest_section(const sl_config_tables *tables, const char *section)
+{
+    const char *names[SL_COMMANDS_MAX], *with_members[SL_COMMANDS_MAX];
+    const size_t word_bytes = strcspn(section, " \t");
+    section_text nearest = { "" };
+    char word[NAME_BYTES];
+    const char *found;
+
+    for (size_t i = 0; i < tables->command_count; i++) {
         names[i] = tables->commands[i]->name;
-    return sl_suggest_nearest(section, names, tables->command_count);
+        with_members[i] = tables->commands[i]->member == NULL ? NULL : names[i];
+    }
+    snprintf(word, sizeof word, "%.*s", (int)word_bytes, section);
+    found =
+        section[word_bytes] == '\0' ? NULL : sl_suggest_nearest(word, with_members, tables->command_count);
+    if (found != NULL)
+        snprintf(nearest.text, sizeof nearest.text, "%s%s", found, sl_quote(section + word_bytes).text);
+    else if ((found = sl_suggest_nearest(section, names, tables->command_count)) != NULL)
+        snprintf(nearest.text, sizeof nearest.text, "%s", found);
+    return nearest;
 }
 
 /* --- checking --- */
+
+/* It is an option of the command, but about all members together. */
+static sl_err complain_shared(const sl_config *config, const entry *e, sl_complaint *complaint)
+{
+    const sl_command *const command = command_of_member(config->tables, e->section);
+
+    return complain(complaint, config->path, e->line,
+                    "'%s' is about all %ss of the process together: put it into [%s].", e->key,
+                    command->member, command->name);
+}
 
 static sl_err complain_key(const sl_config *config, const entry *e, bool exists, sl_complaint *complaint)
 {
@@ -129,7 +191,7 @@ static sl_err check_value(const sl_config *config, const entry *e, sl_complaint 
 {
     const sl_config_tables *const tables = config->tables;
     const uint64_t bits = bits_of(tables, e->section);
-    bool exists = false, fits = false;
+    bool exists = false, fits = false, is_shared = false;
     char from[FROM_BYTES];
 
     snprintf(from, sizeof from, "%s, line %u: %s", sl_quote(config->path).text, e->line,
@@ -139,13 +201,16 @@ static sl_err check_value(const sl_config *config, const entry *e, sl_complaint 
         if (!is_meant(row, bits, e->key))
             continue;
         exists = true;
-        if (!sl_config_has(row))
+        is_shared |= sl_config_has(row) && !fits_section(tables, e->section, row);
+        if (!fits_section(tables, e->section, row))
             continue;
         fits = true;
         const sl_err err = sl_option_check(row, from, e->value, complaint);
         if (err != SL_OK)
             return err;
     }
+    if (is_shared)
+        return complain_shared(config, e, complaint);
     return fits ? SL_OK : complain_key(config, e, exists, complaint);
 }
 
@@ -186,15 +251,55 @@ static sl_err check_twice(const sl_config *config, size_t index, sl_complaint *c
 static sl_err check_section(const sl_config *config, const char *section, unsigned line,
                             sl_complaint *complaint)
 {
-    const char *nearest;
+    section_text nearest;
 
     if (bits_of(config->tables, section) != 0)
         return SL_OK;
     nearest = nearest_section(config->tables, section);
-    if (nearest == NULL)
+    if (nearest.text[0] == '\0')
         return complain(complaint, config->path, line, "there is no command '%s'.", sl_quote(section).text);
     return complain(complaint, config->path, line, "there is no command '%s'. Did you mean '[%s]'?",
-                    sl_quote(section).text, nearest);
+                    sl_quote(section).text, nearest.text);
+}
+
+/* A name goes into logs, metrics and reports, so it is a plain word. */
+static bool is_member_name(const char *name)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    const size_t bytes = strlen(name);
+
+    return bytes >= 1 && bytes <= SL_CONFIG_MEMBER_NAME_BYTES_MAX && strspn(name, allowed) == bytes;
+}
+
+static sl_err complain_member(const sl_config *config, const member *m, sl_complaint *complaint)
+{
+    if (!is_member_name(m->name))
+        return complain(complaint, config->path, m->line,
+                        "'%s' is no name for a %s: 1 to %d letters, digits, '.', '_' and '-' are.",
+                        sl_quote(m->name).text, m->command->member, SL_CONFIG_MEMBER_NAME_BYTES_MAX);
+    return complain(complaint, config->path, m->line, "more than %d sections of this kind are too many.",
+                    SL_CONFIG_MEMBERS_MAX);
+}
+
+/* Two sections of one name are most likely a copy that was not changed. */
+static sl_err add_member(sl_config *config, const char *section, unsigned line, sl_complaint *complaint)
+{
+    const sl_command *const command = command_of_member(config->tables, section);
+    member added = { .command = command, .section = section, .line = line };
+
+    if (command == NULL)
+        return SL_OK;
+    added.name = section + strlen(command->name);
+    added.name += strspn(added.name, " \t");
+    if (!is_member_name(added.name) || config->member_count == SL_CONFIG_MEMBERS_MAX)
+        return complain_member(config, &added, complaint);
+    for (size_t i = 0; i < config->member_count; i++) {
+        if (config->members[i].command == command && strcmp(config->members[i].name, added.name) == 0)
+            return complain(complaint, config->path, line, "[%s %s] was begun in line %u already.",
+                            command->name, added.name, config->members[i].line);
+    }
+    config->members[config->member_count++] = added;
+    return SL_OK;
 }
 
 /* --- lines --- */
@@ -226,8 +331,9 @@ static sl_err read_line(sl_config *config, char *text, unsigned line, const char
     if (key == NULL)
         return SL_OK;
     if (value == NULL) {
+        const sl_err err = check_section(config, key, line, complaint);
         *section = key;
-        return check_section(config, key, line, complaint);
+        return err == SL_OK ? add_member(config, key, line, complaint) : err;
     }
     e.key = key;
     e.value = value;
@@ -386,4 +492,79 @@ sl_err sl_config_apply(const sl_config *config, const sl_command *command, sl_op
             return err;
     }
     return SL_OK;
+}
+
+/* --- members --- */
+
+static const member *find_member(const sl_config *config, const sl_command *command, size_t index)
+{
+    for (size_t i = 0; config != NULL && i < config->member_count; i++) {
+        if (config->members[i].command == command && index-- == 0)
+            return &config->members[i];
+    }
+    return NULL;
+}
+
+size_t sl_config_member_count(const sl_config *config, const sl_command *command)
+{
+    size_t count = 0;
+
+    while (find_member(config, command, count) != NULL)
+        count++;
+    return count;
+}
+
+const char *sl_config_member_name(const sl_config *config, const sl_command *command, size_t index)
+{
+    return find_member(config, command, index)->name;
+}
+
+static bool is_of(const entry *e, const member *m, const sl_option *row)
+{
+    return e->section == m->section && strcmp(e->key, row->name) == 0;
+}
+
+bool sl_config_member_sets(const sl_config *config, const sl_command *command, size_t index,
+                           const sl_option *row)
+{
+    const member *const m = find_member(config, command, index);
+
+    for (size_t i = 0; i < config->entry_count; i++) {
+        if (is_of(&config->entries[i], m, row))
+            return true;
+    }
+    return false;
+}
+
+/* Values of the weaker sections are forgotten first, or those of an option that repeats would be joined. */
+static sl_err apply_member_row(const sl_config *config, const member *m, sl_option_reading *reading,
+                               const sl_option *row)
+{
+    sl_option_value *const value = &reading->values[row - reading->table->rows];
+    sl_err err = SL_OK;
+
+    *value = (sl_option_value){ .source = SL_OPTION_UNSET };
+    for (size_t i = 0; err == SL_OK && i < config->entry_count; i++) {
+        if (!is_of(&config->entries[i], m, row))
+            continue;
+        err = sl_option_take(reading, row, row->name, config->entries[i].value, SL_OPTION_FROM_FILE);
+        value->line = config->entries[i].line;
+    }
+    return err;
+}
+
+sl_err sl_config_apply_member(const sl_config *config, const sl_command *command, size_t index,
+                              sl_option_reading *reading)
+{
+    const sl_option_table *const table = reading->table;
+    sl_err err = SL_OK;
+
+    for (size_t i = 0; err == SL_OK && i < table->row_count; i++) {
+        if (!sl_option_belongs(table, &table->rows[i]) || !table->rows[i].of_member ||
+            reading->values[i].source > SL_OPTION_FROM_FILE ||
+            !sl_config_member_sets(config, command, index, &table->rows[i]))
+            continue;
+        err = apply_member_row(config, find_member(config, command, index), reading, &table->rows[i]);
+    }
+    return err;
 }

@@ -7,7 +7,6 @@
 
 #include "cli/config_text.h"
 #include "cli/print.h"
-#include "client/address.h"
 
 enum {
     SETTING_COLUMNS = 40, /* where the comments begin, when the value is not longer */
@@ -36,18 +35,14 @@ static const char *shown(const sl_option *row, const char *text, uint64_t number
 
 /* --- passwords --- */
 
-typedef struct address_text {
-    char text[SL_CLIENT_ADDRESS_BYTES_MAX + 8]; /* a password of one letter gets longer */
-} address_text;
-
 /* kurrentdb://anna:***@host: from the first colon behind the scheme to the last @, which may be in a password. What is shown is
  * meant for a terminal, a ticket, a chat. */
-static address_text without_password(const char *text)
+sl_shown_address sl_address_without_password(const char *text)
 {
     const char *const scheme = strstr(text, "://");
     const char *const user = scheme == NULL ? text : scheme + 3;
     const char *const colon = strchr(user, ':'), *const at = strrchr(user, '@');
-    address_text hidden;
+    sl_shown_address hidden;
 
     if (colon == NULL || at == NULL || at < colon)
         snprintf(hidden.text, sizeof hidden.text, "%s", text);
@@ -84,7 +79,8 @@ static void print_row(FILE *out, const sl_option *row, const sl_option_value *va
     }
     do {
         const char *const text = each == NULL ? value->text : each->text;
-        print_setting(out, row, row->is_address ? without_password(text).text : text, value->number);
+        print_setting(out, row, row->is_address ? sl_address_without_password(text).text : text,
+                      value->number);
         print_source(out, row, value, path);
         fputc('\n', out);
         each = each == NULL ? NULL : each->next;
@@ -100,7 +96,7 @@ static void print_json_value(FILE *out, const sl_option *row, const char *text, 
     else if (row->kind == SL_OPTION_NUMBER)
         fprintf(out, "%" PRIu64, number);
     else
-        sl_print_json_text(out, row->is_address ? without_password(text).text : text);
+        sl_print_json_text(out, row->is_address ? sl_address_without_password(text).text : text);
 }
 
 static void print_json_values(FILE *out, const sl_option *row, const sl_option_value *value)
@@ -173,6 +169,57 @@ static void print_head(const sl_invocation *invocation, const char *path)
     fputs(", \"settings\": {", out);
 }
 
+static void print_either(const sl_invocation *invocation, const sl_option *row, const sl_option_value *value,
+                         const char *path, bool *any)
+{
+    if (!invocation->json) {
+        print_row(invocation->out, row, value, path);
+        return;
+    }
+    fputs(*any ? ", " : "", invocation->out);
+    print_json_row(invocation->out, row, value);
+    *any = true;
+}
+
+/* --- members --- */
+
+/* Only what its own section has decided: the rest stands in the section of the command, with the same effect. */
+static void print_member_rows(const sl_invocation *invocation, const sl_option_table *table, const char *path,
+                              size_t index)
+{
+    sl_option_value values[SL_OPTION_ROWS_MAX];
+    sl_option_reading reading = { .table = table, .values = values };
+    bool any = false;
+
+    memcpy(values, invocation->values, table->row_count * sizeof values[0]);
+    (void)sl_config_apply_member(invocation->config, invocation->command, index,
+                                 &reading); /* the file was checked */
+    for (size_t i = 0; i < table->row_count; i++) {
+        if (sl_option_belongs(table, &table->rows[i]) && values[i].source == SL_OPTION_FROM_FILE &&
+            sl_config_member_sets(invocation->config, invocation->command, index, &table->rows[i]))
+            print_either(invocation, &table->rows[i], &values[i], path, &any);
+    }
+}
+
+static void print_members(const sl_invocation *invocation, const sl_option_table *table, const char *path)
+{
+    const size_t count = sl_config_member_count(invocation->config, invocation->command);
+    FILE *const out = invocation->out;
+
+    if (count > 0 && invocation->json)
+        fprintf(out, ", \"%ss\": {", invocation->command->member);
+    for (size_t i = 0; i < count; i++) {
+        const char *const name = sl_config_member_name(invocation->config, invocation->command, i);
+        if (invocation->json)
+            fprintf(out, "%s\"%s\": {", i == 0 ? "" : ", ", name);
+        else
+            fprintf(out, "\n[%s %s]\n", invocation->command->name, name);
+        print_member_rows(invocation, table, path, i);
+        fputs(invocation->json ? "}" : "", out);
+    }
+    fputs(count > 0 && invocation->json ? "}" : "", out);
+}
+
 void sl_config_print(const sl_invocation *invocation, const sl_option_table *table, const char *path)
 {
     bool any = false;
@@ -181,15 +228,10 @@ void sl_config_print(const sl_invocation *invocation, const sl_option_table *tab
     for (size_t i = 0; i < table->row_count; i++) {
         const sl_option *const row = &table->rows[i];
         const sl_option_value value = in_force(row, &invocation->values[i]);
-        if (!sl_option_belongs(table, row) || !sl_config_has(row))
-            continue;
-        if (!invocation->json) {
-            print_row(invocation->out, row, &value, path);
-            continue;
-        }
-        fputs(any ? ", " : "", invocation->out);
-        print_json_row(invocation->out, row, &value);
-        any = true;
+        if (sl_option_belongs(table, row) && sl_config_has(row))
+            print_either(invocation, row, &value, path, &any);
     }
-    fputs(invocation->json ? "}}\n" : "", invocation->out);
+    fputs(invocation->json ? "}" : "", invocation->out);
+    print_members(invocation, table, path);
+    fputs(invocation->json ? "}\n" : "", invocation->out);
 }

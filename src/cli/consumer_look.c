@@ -100,6 +100,8 @@ static void print_object(FILE *out, const sl_wire_consumer *consumer)
     sl_field_bool(&fields, "safe_to_terminate", consumer->safe_to_terminate);
     sl_field_text(&fields, "address", consumer->address);
     sl_field_text(&fields, "user", consumer->user);
+    sl_field_number(&fields, "removal_cost", consumer->removal_cost);
+    sl_field_bool(&fields, "cheapest_to_remove", consumer->cheapest_to_remove);
     fputs("}\n", out);
 }
 
@@ -130,7 +132,9 @@ static void print_table(sl_session *session, const sl_wire_consumers *answer)
 {
     sl_table table;
 
-    sl_table_begin(&table, "STREAM|GROUP|NAME|STATE|FOR|IN FLIGHT|STARTED|WINDOW|DELIVERIES|LABELS");
+    sl_table_begin(
+        &table,
+        "STREAM|GROUP|NAME|STATE|FOR|IN FLIGHT|STARTED|WINDOW|DELIVERIES|REMOVAL COST|CHEAPEST|LABELS");
     for (size_t i = 0; i < answer->consumer_count; i++) {
         const sl_wire_consumer *const c = &answer->consumers[i];
         sl_table_text(&table, c->stream);
@@ -142,6 +146,8 @@ static void print_table(sl_session *session, const sl_wire_consumers *answer)
         sl_table_number(&table, c->started);
         sl_table_number(&table, c->window);
         sl_table_number(&table, (int64_t)c->deliveries);
+        sl_table_number(&table, c->removal_cost);
+        sl_table_text(&table, c->cheapest_to_remove ? SL_STR("yes") : SL_STR(""));
         sl_table_text(&table, join_labels(session, c));
     }
     sl_table_end(&table, session->invocation->out);
@@ -221,6 +227,8 @@ static void print_lines(sl_session *session, const sl_wire_consumer *c)
     sl_print_safe(out, join_labels(session, c), SIZE_MAX);
     fputc('\n', out);
     print_safety(out, c);
+    fprintf(out, "removal cost: %" PRIu32 "%s\n", c->removal_cost,
+            c->cheapest_to_remove ? ", the cheapest of its group" : "");
 }
 
 static int print_shown(sl_session *session, const sl_wire_consumers *answer)
@@ -264,6 +272,7 @@ static void print_report(FILE *out, const sl_wire_drain_report *report)
     sl_field_number(&fields, "took_ms", report->took_ms);
     sl_field_number(&fields, "settled", report->settled);
     sl_field_number(&fields, "released", report->released);
+    sl_field_number(&fields, "interrupted", report->interrupted);
     sl_field_number(&fields, "lost", report->lost);
     sl_field_text(&fields, "outcome", report->outcome);
     fputs("}\n", out);
@@ -285,6 +294,7 @@ static void print_report_row(sl_table *table, const sl_wire_drain_report *report
     sl_table_duration(table, report->took_ms);
     sl_table_number(table, report->settled);
     sl_table_number(table, report->released);
+    sl_table_number(table, report->interrupted);
     sl_table_number(table, report->lost);
 }
 
@@ -302,7 +312,8 @@ static int print_drains(sl_session *session, const sl_wire_consumers *answer)
         fputs("no such consumer has stopped since this server was started\n", out);
         return SL_EXIT_OK;
     }
-    sl_table_begin(&table, "STOPPED|STREAM|GROUP|NAME|ASKED BY|OUTCOME|TOOK|SETTLED|RELEASED|LOST");
+    sl_table_begin(&table,
+                   "STOPPED|STREAM|GROUP|NAME|ASKED BY|OUTCOME|TOOK|SETTLED|RELEASED|INTERRUPTED|LOST");
     for (size_t i = 0; i < answer->report_count; i++)
         print_report_row(&table, &answer->reports[i]);
     sl_table_end(&table, out);
@@ -329,9 +340,14 @@ const sl_command sl_command_consumer_list = {
         "server was started; then a list by its name finds it. "
         "States are active; stopping: it gets no more "
         "messages and finishes those that it holds; drained: it holds nothing; away: it is not connected. "
+        "The removal cost is 1000 for each message that the consumer has begun (that it holds, if it never "
+        "says what it begins), and 1 for each other one. CHEAPEST marks the active consumer of each group "
+        "with the lowest, also when only some of them are listed. "
         "With --json an object on each line.\n",
     .examples = "Those of a version that is to be replaced:\n"
-                "  sluice consumer list --label version=42\n",
+                "  sluice consumer list --label version=42\n"
+                "Who is to go first when there are to be fewer:\n"
+                "  sluice consumer list --json | jq -r 'select(.cheapest_to_remove).name'\n",
 };
 
 const sl_command sl_command_consumer_show = {
@@ -361,7 +377,8 @@ const sl_command sl_command_consumer_drains = {
     .details = "A line for each of the last 1,000 consumers that stopped since the server was started, the "
                "newest first: who asked it to, how long it took "
                "until its "
-               "last message was settled, and how many messages it settled, handed back or lost since. The "
+               "last message was settled, and how many messages it settled, handed back (released; of these "
+               "interrupted after they were begun) or lost since. The "
                "outcome is "
                "drained; left: it went before that; away: it lost its connection and did not come back; or "
                "dropped: its group was changed, was deleted or failed.\n",

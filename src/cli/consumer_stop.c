@@ -487,7 +487,8 @@ static const char stop_details[] =
     "holds.\n\n"
     "With --wait the command returns when everybody is drained, and shows progress on the error output. That "
     "is the pre-stop command for "
-    "an orchestrator: give it a few seconds less than the grace period. When no such consumer is there it "
+    "an orchestrator: for programs that do not drain by themselves, give it a few seconds less than the "
+    "grace period; for sluice work see what its --explain prints. When no such consumer is there it "
     "says so and returns 0: there is nothing to "
     "wait for. When the server is down, or goes while it waits, it tries again until the wait is over.\n\n"
     "Without --wait it asks and returns at once.\n";

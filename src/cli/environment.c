@@ -14,6 +14,21 @@ enum {
 static const char prefix[] = "SLUICE_";
 static const char password[] = "SLUICE_PASSWORD"; /* no option: command lines are seen by everybody */
 
+/* What `sluice work --exec` tells its handlers, which may call us in turn. No option may have one of these names. */
+static const char *const of_handlers[] = { "SLUICE_ID",       "SLUICE_TOKEN",        "SLUICE_ATTEMPT",
+                                           "SLUICE_STREAM",   "SLUICE_GROUP",        "SLUICE_TYPE",
+                                           "SLUICE_REVISION", "SLUICE_CONTENT_TYPE", "SLUICE_METADATA",
+                                           "SLUICE_CREATED",  "SLUICE_DEADLINE_MS",  "SLUICE_DRAIN_FD" };
+
+bool sl_environment_is_of_handlers(const char *name)
+{
+    for (size_t i = 0; i < sizeof of_handlers / sizeof of_handlers[0]; i++) {
+        if (strcmp(of_handlers[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
 static const char *known_name(size_t index)
 {
     return index == SL_OPT_COUNT_ ? password : sl_options[index].environment;
@@ -37,7 +52,7 @@ static const char *nearest(const char *name)
 static void look_at(const char *name, FILE *err)
 {
     char sentence[4 * NAME_BYTES];
-    const char *const meant = nearest(name);
+    const char *const meant = sl_environment_is_of_handlers(name) ? NULL : nearest(name);
 
     if (meant == NULL)
         return;

@@ -59,6 +59,8 @@ static void print_settings_json(sl_fields *outer, const sl_wire_group_info *info
     sl_field_text(&fields, "strategy", info->strategy);
     field_signed(&fields, "message_timeout_ms", info->message_timeout_ms);
     field_signed(&fields, "max_retry_count", info->max_retry_count);
+    field_signed(&fields, "max_interrupts", info->max_interrupts);
+    field_signed(&fields, "max_kills", info->max_kills);
     field_signed(&fields, "max_subscriber_count", info->max_subscriber_count);
     sl_field_bool(&fields, "resolve_links", info->resolve_links);
     field_signed(&fields, "history_buffer_size", info->buffer_size);
@@ -127,8 +129,10 @@ static void print_settings(FILE *out, const sl_wire_group_info *info)
     print_place(out, "settings: start ", is_end ? SL_STR("end") : info->start_from);
     print_place(out, ", strategy ", info->strategy);
     print_duration(out, ", message-timeout ", info->message_timeout_ms);
-    fprintf(out, ", max-retry-count %" PRId32 ", max-subscriber-count %" PRId32 ",\n  ",
-            info->max_retry_count, info->max_subscriber_count);
+    fprintf(out,
+            ", max-retry-count %" PRId32 ",\n  max-interrupts %" PRId32 ", max-kills %" PRId32
+            ", max-subscriber-count %" PRId32 ",\n  ",
+            info->max_retry_count, info->max_interrupts, info->max_kills, info->max_subscriber_count);
     fprintf(out,
             "history-buffer-size %" PRId32 ", live-buffer-size %" PRId32 ", read-batch-size %" PRId32 ",",
             info->buffer_size, info->live_buffer_size, info->read_batch_size);

@@ -108,6 +108,13 @@ static void take_number(const sl_option_value *value, int32_t *into)
         *into = (int32_t)value->number; /* the option's bounds are those of the type */
 }
 
+/* Sent only when it is named: a server that is asked to change the rest keeps what it has. */
+static void take_limit(const sl_option_value *value, sl_wire_group_limit *into)
+{
+    into->given = value->source != SL_OPTION_UNSET;
+    take_number(value, &into->value);
+}
+
 /* A flag, or no (0) and yes (1). */
 static void take_flag(const sl_option_value *value, bool *into)
 {
@@ -131,6 +138,8 @@ static void take_values(const sl_option_value *values, sl_wire_group_request *in
         s->strategy = sl_str_from(values[AT(STRATEGY)].text);
     take_time(&values[AT(MESSAGE_TIMEOUT)], &s->message_timeout);
     take_number(&values[AT(MAX_RETRY_COUNT)], &s->max_retry_count);
+    take_limit(&values[AT(MAX_INTERRUPTS)], &s->max_interrupts);
+    take_limit(&values[AT(MAX_KILLS)], &s->max_kills);
     take_number(&values[AT(MAX_SUBSCRIBER_COUNT)], &s->max_subscriber_count);
     take_flag(&values[AT(RESOLVE_LINKS)], &s->resolve_links);
     take_number(&values[AT(HISTORY_BUFFER_SIZE)], &s->history_buffer_size);

@@ -44,7 +44,9 @@ void sl_help_overview(FILE *out)
         "\n'sluice help COMMAND' explains one. 'sluice --help' and 'sluice --version' work as well.\n"
         "\n"
         "Exit codes: 0 done, 1 failed, 2 the command line was not understood and nothing was done, 3 the "
-        "journal is damaged, 4 a consumer still holds messages.");
+        "journal is damaged, 4 a consumer still holds messages, 5 a worker left something behind, 6 a worker "
+        "lost its "
+        "source.");
 }
 
 static void print_exits(const char *exits, FILE *out)

@@ -1,6 +1,8 @@
 /* cli/option_table.c — the options of sluice, all of them. cli/options.h says what each column means. */
 #include <assert.h>
 
+#include <sluice.h>
+
 #include "cli/commands.h"
 #include "cli/config.h"
 #include "cli/options.h"
@@ -8,6 +10,7 @@
 #include "core/budget.h"
 #include "server/auth.h"
 #include "store/store.h"
+#include "worker/worker.h"
 
 static_assert(SL_OPT_RESERVE - SL_OPT_FENCE == SL_BUDGET_RESERVE - SL_BUDGET_FENCE,
               "an option for each part");
@@ -21,7 +24,7 @@ static_assert(SL_OPT_SETTLE - SL_OPT_FENCE == SL_BUDGET_SETTLE, "the options are
     {                                                                                                        \
         .name = option_name, .kind = SL_OPTION_DURATION, .argument = "TIME", .environment = "SLUICE_" #part, \
         .min = SL_BUDGET_##part##_LEAST_MS * MILLISECOND_NS, .max = SL_BUDGET_GRACE_MAX_NS,                  \
-        .commands = SL_COMMAND_BUDGET, .help = text                                                          \
+        .commands = SL_COMMAND_BUDGET | SL_COMMAND_WORK, .help = text                                        \
     }
 
 /* A setting of a group: with its default for a new one, and without, because a group that is there has a value already. */
@@ -45,6 +48,21 @@ static_assert(SL_OPT_SETTLE - SL_OPT_FENCE == SL_BUDGET_SETTLE, "the options are
     SETTING(setting, option_name, SL_OPTION_NUMBER, "N", least, INT32_MAX, usual, text)
 #define TIME_SETTING(setting, option_name, least, usual, text)                                               \
     SETTING(setting, option_name, SL_OPTION_DURATION, "TIME", least, INT32_MAX *MILLISECOND_NS, usual, text)
+
+/* An option of work: what the macro has is about one worker, what it has not about the process. */
+#define OF_WORKER(option_name, variable)                                                                     \
+    .name = option_name, .environment = variable, .commands = SL_COMMAND_WORK, .of_member = true
+#define OF_CREW(option_name, variable)                                                                       \
+    .name = option_name, .environment = variable, .commands = SL_COMMAND_WORK
+#define TEXT(name_of_it, least, most)                                                                        \
+    .kind = SL_OPTION_TEXT, .argument = name_of_it, .min = least, .max = most
+#define COUNT(least, most, usual)                                                                            \
+    .kind = SL_OPTION_NUMBER, .argument = "N", .min = least, .max = most, .default_text = usual
+#define TIME(least, most, usual)                                                                             \
+    .kind = SL_OPTION_DURATION, .argument = "TIME", .min = least, .max = most, .default_text = usual
+#define HOUR_NS       (3600 * SECOND_NS)
+#define WORK_TEXT_MAX 8192
+
 #define STRATEGIES "RoundRobin|DispatchToSingle|Pinned|PinnedByCorrelation"
 
 static const char strategy_help[] = "which consumer gets the next message";
@@ -62,12 +80,13 @@ const sl_option sl_options[SL_OPT_COUNT_] = {
     },
     [SL_OPT_JSON] = {
         .name = "json", .letter = 'j', .kind = SL_OPTION_FLAG,
-        .commands = SL_COMMAND_VERSION | SL_COMMAND_BUDGET | SL_COMMAND_JOURNAL | SL_COMMAND_SERVE | SL_COMMAND_CLIENT,
+        .commands = SL_COMMAND_VERSION | SL_COMMAND_BUDGET | SL_COMMAND_JOURNAL | SL_COMMAND_SERVE | SL_COMMAND_CLIENT |
+                    SL_COMMAND_WORK,
         .environment = "SLUICE_JSON",
         .help = "print JSON, for programs",
     },
     [SL_OPT_CONFIG] = {
-        .name = "config", .kind = SL_OPTION_TEXT, .argument = "FILE", .commands = SL_COMMAND_EVERY & ~SL_COMMAND_ABOUT,
+        .name = "config", .letter = 'c', .kind = SL_OPTION_TEXT, .argument = "FILE", .commands = SL_COMMAND_EVERY & ~SL_COMMAND_ABOUT,
         .environment = "SLUICE_CONFIG", .min = 1, .max = SL_CONFIG_PATH_BYTES_MAX, .completes = SL_COMPLETES_FILE,
         .help = "read options from this file too",
         .more = "The file has a section for each command, [serve] for example, and lines of the form NAME = VALUE with the "
@@ -84,8 +103,8 @@ const sl_option sl_options[SL_OPT_COUNT_] = {
         .help = "write all pages into this folder",
     },
     [SL_OPT_GRACE] = {
-        .name = "grace", .letter = 'g', .kind = SL_OPTION_DURATION, .argument = "TIME", .commands = SL_COMMAND_BUDGET,
-        .default_text = "30s", .environment = "SLUICE_GRACE",
+        .name = "grace", .letter = 'g', .kind = SL_OPTION_DURATION, .argument = "TIME",
+        .commands = SL_COMMAND_BUDGET | SL_COMMAND_WORK, .default_text = "30s", .environment = "SLUICE_GRACE",
         .min = SL_BUDGET_GRACE_LEAST_MS * MILLISECOND_NS, .max = SL_BUDGET_GRACE_MAX_NS,
         .help = "from SIGTERM to SIGKILL, as the orchestrator has it",
     },
@@ -223,12 +242,12 @@ const sl_option sl_options[SL_OPT_COUNT_] = {
     },
     [SL_OPT_LOG_LEVEL] = {
         .name = "log-level", .kind = SL_OPTION_CHOICE, .argument = "LEVEL", .choices = "debug|info|warn|error",
-        .commands = SL_COMMAND_SERVE, .default_text = "info", .environment = "SLUICE_LOG_LEVEL",
+        .commands = SL_COMMAND_SERVE | SL_COMMAND_WORK, .default_text = "info", .environment = "SLUICE_LOG_LEVEL",
         .help = "what is written to the log at least",
     },
     [SL_OPT_LOG_FORMAT] = {
         .name = "log-format", .kind = SL_OPTION_CHOICE, .argument = "FORMAT", .choices = "auto|text|json",
-        .commands = SL_COMMAND_SERVE, .default_text = "auto", .environment = "SLUICE_LOG_FORMAT",
+        .commands = SL_COMMAND_SERVE | SL_COMMAND_WORK, .default_text = "auto", .environment = "SLUICE_LOG_FORMAT",
         .help = "how the log looks; auto: text on a terminal, JSON elsewhere",
     },
     /* --- commands that talk to a server --- */
@@ -242,12 +261,15 @@ const sl_option sl_options[SL_OPT_COUNT_] = {
                 "of user and password are written as %XX.",
     },
     [SL_OPT_USER] = {
-        .name = "user", .letter = 'u', .kind = SL_OPTION_TEXT, .argument = "NAME", .commands = SL_COMMAND_CLIENT,
+        .name = "user", .letter = 'u', .kind = SL_OPTION_TEXT, .argument = "NAME",
+        .commands = SL_COMMAND_CLIENT | SL_COMMAND_WORK, .of_member = true,
         .environment = "SLUICE_USER", .min = 1, .max = SL_CLIENT_USER_BYTES_MAX,
-        .help = "who asks; the password comes from $SLUICE_PASSWORD, --password-file or a question",
+        .help = "who asks; the password comes from $SLUICE_PASSWORD or --password-file",
+        .more = "Without them a command asks for it at the terminal, if there is one. A worker never asks.",
     },
     [SL_OPT_PASSWORD_FILE] = {
-        .name = "password-file", .kind = SL_OPTION_TEXT, .argument = "FILE", .commands = SL_COMMAND_CLIENT,
+        .name = "password-file", .kind = SL_OPTION_TEXT, .argument = "FILE",
+        .commands = SL_COMMAND_CLIENT | SL_COMMAND_WORK, .of_member = true,
         .environment = "SLUICE_PASSWORD_FILE", .min = 1, .max = SL_CONFIG_PATH_BYTES_MAX, .completes = SL_COMPLETES_FILE,
         .help = "its first line is the password of --user",
     },
@@ -257,7 +279,8 @@ const sl_option sl_options[SL_OPT_COUNT_] = {
         .help = "to connect, and for an answer; reading and --lines may take longer when the first answer has come",
     },
     [SL_OPT_CA] = {
-        .name = "ca", .kind = SL_OPTION_TEXT, .argument = "FILE", .commands = SL_COMMAND_CLIENT,
+        .name = "ca", .kind = SL_OPTION_TEXT, .argument = "FILE",
+        .commands = SL_COMMAND_CLIENT | SL_COMMAND_WORK, .of_member = true,
         .environment = "SLUICE_CA", .min = 1, .max = SL_CLIENT_FILE_BYTES_MAX, .completes = SL_COMPLETES_FILE,
         .help = "speak TLS, and trust servers whose certificates were signed by these authorities (PEM)",
     },
@@ -401,6 +424,12 @@ const sl_option sl_options[SL_OPT_COUNT_] = {
                  "a message that is not settled by then is given to a consumer again"),
     COUNT_SETTING(MAX_RETRY_COUNT, "max-retry-count", 0, "10",
                   "so many tries after the first one; then the message is parked"),
+    COUNT_SETTING(MAX_INTERRUPTS, "max-interrupts", 0, "20",
+                  "so often begun work may be handed back, by a shutdown say; each further time counts as a "
+                  "try. 0: it never does"),
+    COUNT_SETTING(MAX_KILLS, "max-kills", 0, "5",
+                  "when so many consumers have died while they worked on it, the message is parked; 0: only "
+                  "--max-retry-count counts"),
     COUNT_SETTING(MAX_SUBSCRIBER_COUNT, "max-subscriber-count", 0, "0", "so many consumers; 0: any number"),
     [SL_OPT_CREATE_RESOLVE_LINKS] = { .name = "resolve-links", .kind = SL_OPTION_FLAG, .commands = SL_COMMAND_GROUP_CREATE, .help = "give consumers the events that links point to" },
     [SL_OPT_UPDATE_RESOLVE_LINKS] = { .name = "resolve-links", .kind = SL_OPTION_CHOICE, .argument = "WHETHER", .choices = "no|yes", .commands = SL_COMMAND_GROUP_UPDATE, .help = "give consumers the events that links point to" },
@@ -458,7 +487,7 @@ const sl_option sl_options[SL_OPT_COUNT_] = {
     [SL_OPT_DEADLINE] = {
         .name = "deadline", .kind = SL_OPTION_DURATION, .argument = "TIME", .commands = SL_COMMAND_CONSUMER_STOP,
         .min = 1 * MILLISECOND_NS, .max = 24 * 3600 * SECOND_NS,
-        .help = "how much time they have, told to the consumers; nobody is ended by force",
+        .help = "how much time they have, told to the consumers: sluice work drains within it, others as they see fit",
     },
     [SL_OPT_HAND_BACK] = {
         .name = "hand-back", .kind = SL_OPTION_FLAG, .commands = SL_COMMAND_CONSUMER_STOP,
@@ -473,6 +502,156 @@ const sl_option sl_options[SL_OPT_COUNT_] = {
         .name = "stop-at", .kind = SL_OPTION_NUMBER, .argument = "NUMBER",
         .commands = SL_COMMAND_PARKED_REPLAY | SL_COMMAND_PARKED_TRUNCATE, .min = 0, .max = INT64_MAX,
         .help = "only messages with lower numbers than this, as parked list shows them; else all",
+    },
+    /* --- workers --- */
+    [SL_OPT_WORK_FROM] = {
+        OF_WORKER("from", "SLUICE_FROM"), TEXT("SOURCE", 1, SL_CLIENT_ADDRESS_BYTES_MAX), .is_address = true,
+        .help = "where messages come from: sluice://HOST:PORT/STREAM/GROUP, kurrentdb://..., schedule:every=TIME",
+        .more = "The address of a server is as for --server, with the stream and the group behind it, separated by slashes; special "
+                "characters are written as %XX, and $all is the stream of all streams. kurrentdb:// is a server of that make, without "
+                "tokens and drains. schedule:every=30m,jitter=10%,cooldown=5m makes a message at each tick.",
+    },
+    [SL_OPT_WORK_EXEC] = {
+        OF_WORKER("exec", "SLUICE_EXEC"), TEXT("COMMAND", 1, WORK_TEXT_MAX), .completes = SL_COMPLETES_FILE,
+        .help = "handler: run this by the shell for each message, with its data as the input",
+        .more = "Exit code 0: done. 75: again later. 65: it will never work, to the dead letters. Others: again as --retry says, then to "
+                "the dead letters. SLUICE_ID, SLUICE_TOKEN, SLUICE_ATTEMPT and others are in its environment.",
+    },
+    [SL_OPT_WORK_LINES] = {
+        OF_WORKER("lines", "SLUICE_LINES"), TEXT("COMMAND", 1, WORK_TEXT_MAX), .completes = SL_COMPLETES_FILE,
+        .help = "handler: keep this running; a line of JSON for each message, and one for each answer",
+    },
+    [SL_OPT_WORK_HTTP] = {
+        OF_WORKER("http", "SLUICE_HTTP"), TEXT("URL", 1, SL_CLIENT_ADDRESS_BYTES_MAX), .is_address = true,
+        .help = "handler: send each message there",
+        .more = "2xx: done. 408, 425, 429, 503: again later, not before Retry-After. 4xx other than 401, 403, 404, 405 and 407: to the dead "
+                "letters. All else: again as --retry says, then to the dead letters.",
+    },
+    [SL_OPT_WORK_APPEND] = {
+        OF_WORKER("append", "SLUICE_APPEND"), TEXT("ADDRESS/STREAM", 1, SL_CLIENT_ADDRESS_BYTES_MAX), .is_address = true,
+        .help = "handler: append each message to this stream, once",
+    },
+    [SL_OPT_WORK_NAME] = {
+        OF_WORKER("name", "SLUICE_NAME"), TEXT("NAME", 1, SL_WORKER_NAME_BYTES_MAX),
+        .help = "how the server lists this consumer; of a single worker also its name in logs and metrics",
+    },
+    [SL_OPT_WORK_LABEL] = {
+        OF_WORKER("label", "SLUICE_LABEL"), TEXT("KEY=VALUE", 1, 1024), .repeats = true,
+        .help = "a label of the consumer, such as version=42",
+    },
+    [SL_OPT_SLOTS] = {
+        OF_WORKER("slots", "SLUICE_SLOTS"), COUNT(1, SL_WORKER_SLOTS_MAX, "4"),
+        .help = "so many messages are worked on at the same time",
+    },
+    [SL_OPT_WINDOW] = {
+        OF_WORKER("window", "SLUICE_WINDOW"), COUNT(1, SL_CONSUMER_WINDOW_MAX, NULL),
+        .help = "so many messages are held, those that wait for a slot included; else twice the slots",
+    },
+    [SL_OPT_WORK_TIMEOUT] = {
+        .name = "timeout", .commands = SL_COMMAND_WORK, .of_member = true, .is_in_file = true, TIME(0, 24 * HOUR_NS, "60s"),
+        .help = "of one message: its work is ended then, and has failed; 0: none",
+    },
+    [SL_OPT_HOLD_MAX] = {
+        OF_WORKER("hold-max", "SLUICE_HOLD_MAX"), TIME(SECOND_NS, 24 * HOUR_NS, "10m"),
+        .help = "no message is held for longer, however long its work takes",
+    },
+    [SL_OPT_HEARTBEAT] = {
+        OF_WORKER("heartbeat", "SLUICE_HEARTBEAT"), TIME(0, 24 * HOUR_NS, "0"),
+        .help = "a handler that gives no sign for so long is stuck, and its message is not held any more; 0: off",
+    },
+    [SL_OPT_FINISH_UNSTARTED] = {
+        OF_WORKER("finish-unstarted", "SLUICE_FINISH_UNSTARTED"), .kind = SL_OPTION_FLAG,
+        .help = "in a drain work on what waits too, instead of handing it back",
+    },
+    [SL_OPT_RETRY] = {
+        OF_WORKER("retry", "SLUICE_RETRY"), .kind = SL_OPTION_CHOICE, .argument = "HOW",
+        .choices = "none|constant|linear|exponential", .default_text = "exponential",
+        .help = "how the pauses between attempts grow; none: the first failure is the last",
+    },
+    [SL_OPT_RETRY_FIRST] = {
+        OF_WORKER("retry-first", "SLUICE_RETRY_FIRST"), TIME(0, 24 * HOUR_NS, "1s"),
+        .help = "the first pause",
+    },
+    [SL_OPT_RETRY_STEP] = {
+        OF_WORKER("retry-step", "SLUICE_RETRY_STEP"), TIME(0, 24 * HOUR_NS, "1s"),
+        .help = "with --retry linear: so much longer each time",
+    },
+    [SL_OPT_RETRY_MAX] = {
+        OF_WORKER("retry-max", "SLUICE_RETRY_MAX"), TIME(0, 24 * HOUR_NS, "5m"),
+        .help = "no pause is longer",
+    },
+    [SL_OPT_ATTEMPTS] = {
+        OF_WORKER("attempts", "SLUICE_ATTEMPTS"), COUNT(0, 1000000, "10"),
+        .help = "so many in all, then to the dead letters; 0: the source alone decides",
+    },
+    [SL_OPT_BREAKER_FAILURES] = {
+        OF_WORKER("breaker-failures", "SLUICE_BREAKER_FAILURES"), COUNT(0, 1000000, "5"),
+        .help = "after so many failures in a row nothing is sent for a while; 0: no breaker",
+    },
+    [SL_OPT_COOL_DOWN] = {
+        OF_WORKER("cool-down", "SLUICE_COOL_DOWN"), TIME(MILLISECOND_NS, 24 * HOUR_NS, "60s"),
+        .help = "for so long; then one message is tried",
+    },
+    [SL_OPT_KEY] = {
+        OF_WORKER("key", "SLUICE_KEY"), TEXT("WHAT", 1, 80),
+        .help = "a breaker and a rate for each value of this: stream, type, data.NAME or metadata.NAME",
+    },
+    [SL_OPT_RATE] = {
+        OF_WORKER("rate", "SLUICE_RATE"), TEXT("COUNT/TIME", 1, 64),
+        .help = "so many messages are begun at most, such as 1/s, 10/m or 1/30s; with --key for each of its values",
+    },
+    [SL_OPT_CONCURRENT_PER_KEY] = {
+        OF_WORKER("concurrent-per-key", "SLUICE_CONCURRENT_PER_KEY"), COUNT(0, SL_WORKER_SLOTS_MAX, "0"),
+        .help = "so many at the same time for each value of --key; 1 keeps their order; 0: any number",
+    },
+    [SL_OPT_ACK_FILE] = {
+        OF_WORKER("ack-file", "SLUICE_ACK_FILE"), TEXT("FILE", 1, SL_CONFIG_PATH_BYTES_MAX), .completes = SL_COMPLETES_FILE,
+        .help = "keeps what is finished until the source has confirmed it, so that a killed worker repeats nothing",
+    },
+    [SL_OPT_RECONNECT] = {
+        OF_WORKER("reconnect", "SLUICE_RECONNECT"), TIME(10 * MILLISECOND_NS, HOUR_NS, "2s"),
+        .help = "so long the server keeps what was begun for a worker whose connection broke",
+    },
+    [SL_OPT_GIVE_UP] = {
+        OF_WORKER("give-up", "SLUICE_GIVE_UP"), TIME(0, 30 * 24 * HOUR_NS, "0"),
+        .help = "a source that cannot be reached for so long is lost; 0: never",
+    },
+    [SL_OPT_HEADER] = {
+        OF_WORKER("header", "SLUICE_HEADER"), TEXT("NAME:VALUE", 1, 4096), .repeats = true,
+        .help = "with --http: a header of each request",
+    },
+    [SL_OPT_METHOD] = {
+        OF_WORKER("method", "SLUICE_METHOD"), .kind = SL_OPTION_CHOICE, .argument = "METHOD", .choices = "POST|PUT|PATCH",
+        .default_text = "POST",
+        .help = "with --http: what kind of request",
+    },
+    [SL_OPT_STATUS_HOST] = {
+        OF_CREW("status-host", "SLUICE_STATUS_HOST"), TEXT("ADDRESS", 1, 255), .default_text = "127.0.0.1",
+        .help = "where /livez, /readyz, /metrics and /v1/state are shown",
+    },
+    [SL_OPT_STATUS_PORT] = {
+        OF_CREW("status-port", "SLUICE_STATUS_PORT"), COUNT(0, 65535, "2115"),
+        .help = "their port; 0: any that is free",
+    },
+    [SL_OPT_NO_STATUS] = {
+        OF_CREW("no-status", "SLUICE_NO_STATUS"), .kind = SL_OPTION_FLAG,
+        .help = "no such pages, and no port",
+    },
+    [SL_OPT_REPORT] = {
+        OF_CREW("report", "SLUICE_REPORT"), TEXT("FILE", 1, SL_CONFIG_PATH_BYTES_MAX), .completes = SL_COMPLETES_FILE,
+        .help = "write there as JSON what the drain was like",
+    },
+    [SL_OPT_RESTARTS] = {
+        OF_CREW("restarts", "SLUICE_RESTARTS"), COUNT(0, 1000000, "5"),
+        .help = "a worker whose source fails is started again, so often in a row; then all of them end",
+    },
+    [SL_OPT_NOTIFY] = {
+        OF_CREW("notify", "SLUICE_NOTIFY"), .kind = SL_OPTION_FLAG,
+        .help = "tell systemd when it is ready, alive and stopping (Type=notify, WatchdogSec)",
+    },
+    [SL_OPT_EXPLAIN] = {
+        .name = "explain", .kind = SL_OPTION_FLAG, .commands = SL_COMMAND_WORK,
+        .help = "start nothing; show what would be done, also on SIGTERM, and the numbers for the deployment",
     },
     /* clang-format on */
 };

@@ -120,11 +120,20 @@ static bool in_bounds(const sl_option *row, uint64_t number)
     return number >= row->min && number <= row->max;
 }
 
+/* It is a number, but none below zero is ever in bounds. */
+static bool is_negative(const sl_option *row, const char *text)
+{
+    uint64_t number;
+
+    return (row->kind == SL_OPTION_NUMBER || row->kind == SL_OPTION_DURATION) && text[0] == '-' &&
+           parse_kind(row, text + 1, &number) != SL_ERR_INVALID;
+}
+
 static sl_err check(const sl_option *row, const char *from, const char *text, uint64_t *ret_number,
                     sl_complaint *complaint)
 {
     char bounds[SL_OPTION_BOUNDS_BYTES];
-    const sl_err err = parse_kind(row, text, ret_number);
+    const sl_err err = is_negative(row, text) ? SL_ERR_TOO_LARGE : parse_kind(row, text, ret_number);
 
     if (err == SL_ERR_INVALID)
         return complain(complaint, "%s needs %s, not '%s'.", from, kind_text(row->kind), sl_quote(text).text);

@@ -47,6 +47,8 @@ typedef struct sl_option {
     uint64_t commands;       /* bits of the commands that take it, see cli/commands.h */
     bool repeats;            /* may be given several times: walk value->all. Not for a flag */
     bool is_address;         /* may have a password in it, which is not shown */
+    bool of_member;          /* about one member: may stand in [COMMAND NAME] too, see cli/config.h */
+    bool is_in_file;         /* may stand in a file although its variable means something else elsewhere */
     sl_completes completes;
     const char *help; /* a phrase without a full stop; the printer breaks it into lines */
     const char *more; /* a paragraph for the manual, or NULL */
@@ -221,6 +223,8 @@ typedef enum sl_option_id {
     SL_OPT_CREATE_STRATEGY,
     SL_OPT_CREATE_MESSAGE_TIMEOUT,
     SL_OPT_CREATE_MAX_RETRY_COUNT,
+    SL_OPT_CREATE_MAX_INTERRUPTS,
+    SL_OPT_CREATE_MAX_KILLS,
     SL_OPT_CREATE_MAX_SUBSCRIBER_COUNT,
     SL_OPT_CREATE_RESOLVE_LINKS,
     SL_OPT_CREATE_HISTORY_BUFFER_SIZE,
@@ -234,6 +238,8 @@ typedef enum sl_option_id {
     SL_OPT_UPDATE_STRATEGY,
     SL_OPT_UPDATE_MESSAGE_TIMEOUT,
     SL_OPT_UPDATE_MAX_RETRY_COUNT,
+    SL_OPT_UPDATE_MAX_INTERRUPTS,
+    SL_OPT_UPDATE_MAX_KILLS,
     SL_OPT_UPDATE_MAX_SUBSCRIBER_COUNT,
     SL_OPT_UPDATE_RESOLVE_LINKS,
     SL_OPT_UPDATE_HISTORY_BUFFER_SIZE,
@@ -253,7 +259,42 @@ typedef enum sl_option_id {
     SL_OPT_DEADLINE,
     SL_OPT_HAND_BACK,
     SL_OPT_NEWCOMERS,
-    SL_OPT_STOP_AT, /* of parked */
+    SL_OPT_STOP_AT,   /* of parked */
+    SL_OPT_WORK_FROM, /* of work, up to SL_OPT_EXPLAIN */
+    SL_OPT_WORK_EXEC, /* the handlers, in the order of sl_work_handler_kind */
+    SL_OPT_WORK_LINES,
+    SL_OPT_WORK_HTTP,
+    SL_OPT_WORK_APPEND,
+    SL_OPT_WORK_NAME,
+    SL_OPT_WORK_LABEL,
+    SL_OPT_SLOTS,
+    SL_OPT_WINDOW,
+    SL_OPT_WORK_TIMEOUT,
+    SL_OPT_HOLD_MAX,
+    SL_OPT_HEARTBEAT,
+    SL_OPT_FINISH_UNSTARTED,
+    SL_OPT_RETRY,
+    SL_OPT_RETRY_FIRST,
+    SL_OPT_RETRY_STEP,
+    SL_OPT_RETRY_MAX,
+    SL_OPT_ATTEMPTS,
+    SL_OPT_BREAKER_FAILURES,
+    SL_OPT_COOL_DOWN,
+    SL_OPT_KEY,
+    SL_OPT_RATE,
+    SL_OPT_CONCURRENT_PER_KEY,
+    SL_OPT_ACK_FILE,
+    SL_OPT_RECONNECT,
+    SL_OPT_GIVE_UP,
+    SL_OPT_HEADER,
+    SL_OPT_METHOD,
+    SL_OPT_STATUS_HOST, /* from here on about the whole process */
+    SL_OPT_STATUS_PORT,
+    SL_OPT_NO_STATUS,
+    SL_OPT_REPORT,
+    SL_OPT_RESTARTS,
+    SL_OPT_NOTIFY,
+    SL_OPT_EXPLAIN,
     SL_OPT_COUNT_
 } sl_option_id;
 extern const sl_option sl_options[SL_OPT_COUNT_];

@@ -255,11 +255,13 @@ const sl_command sl_command_parked_list = {
     .words_max = 2,
     .run = run_list,
     .summary = "list the parked messages of a group",
-    .details = "A line for each message, the oldest first: its number among the parked ones, when it was "
-               "parked, the "
-               "event as REVISION@STREAM, its type, and why it was parked. A message is parked when it was "
-               "tried too "
-               "often, when a consumer asks for it, or when its consumers die of it.\n",
+    .details =
+        "A line for each message, the oldest first: its number among the parked ones, when it was "
+        "parked, the "
+        "event as REVISION@STREAM, its type, and why it was parked. A message is parked when it was "
+        "tried too "
+        "often, when a consumer asks for it, or when its consumers die of it. With --json also how often "
+        "it was tried, and its last failures.\n",
     .examples = "The first ten:\n"
                 "  sluice parked list orders billing --count 10\n",
     .exits = EXITS,
@@ -273,9 +275,10 @@ const sl_command sl_command_parked_show = {
     .words_max = 3,
     .run = run_show,
     .summary = "show parked messages in full",
-    .details = "Shows the parked message NUMBER, or all of them, with data and metadata of the event. With "
-               "--json link_metadata is "
-               "everything that the server wrote down when it parked the message.\n",
+    .details =
+        "Shows the parked message NUMBER, or all of them, with its last failures, and data and metadata "
+        "of the event. With --json link_metadata is "
+        "everything that the server wrote down when it parked the message.\n",
     .examples = "One, and all for a program:\n"
                 "  sluice parked show orders billing 0\n"
                 "  sluice parked show orders billing --json\n",

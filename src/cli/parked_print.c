@@ -1,12 +1,14 @@
 /* cli/parked_print.c — see cli/parked_print.h.
  *
  * A parked message is a link in a stream of its own, and what is said about the parking is the metadata of the link: "reason" and
- * "added" with every server, "consumer" where it is known. Anything may stand there, since whoever may write the stream may have. */
+ * "added" with every server, "consumer" where it is known, counts and "history" of ours. Anything may stand there, since whoever may
+ * write the stream may have. */
 #include "cli/parked_print.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 
+#include "base/cleanup.h"
 #include "cli/print.h"
 
 enum {
@@ -28,10 +30,15 @@ void sl_parked_printer_done(sl_parked_printer *printer)
 
 /* --- what the link says --- */
 
+static const cJSON *item_of(const cJSON *object, const char *name)
+{
+    return cJSON_GetObjectItemCaseSensitive(object, name);
+}
+
 /* Empty when there is no such text. A reason has lines; for people it becomes one. */
 static sl_str text_of(const cJSON *metadata, const char *name)
 {
-    char *const text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(metadata, name));
+    char *const text = cJSON_GetStringValue(item_of(metadata, name));
 
     for (char *c = text; c != NULL && *c != '\0'; c++)
         *c = *c == '\n' || *c == '\r' ? ' ' : *c;
@@ -41,7 +48,19 @@ static sl_str text_of(const cJSON *metadata, const char *name)
 typedef struct parked {
     const sl_wire_recorded *link, *target; /* target: NULL when it is gone */
     sl_str reason, consumer;
+    const cJSON *metadata; /* NULL: it is no JSON */
 } parked;
+
+/* False: there is no such count. */
+static bool count_of(const cJSON *object, const char *name, uint64_t *ret_count)
+{
+    const cJSON *const item = item_of(object, name);
+
+    if (!cJSON_IsNumber(item) || !(item->valuedouble >= 0 && item->valuedouble <= UINT32_MAX))
+        return false;
+    *ret_count = (uint64_t)item->valuedouble;
+    return true;
+}
 
 static void format_time(uint64_t ticks, char buffer[static TIME_BYTES])
 {
@@ -75,6 +94,41 @@ static sl_err print_target(sl_parked_printer *printer, const sl_wire_recorded *t
     return err;
 }
 
+static void print_failure_object(FILE *out, const cJSON *failure)
+{
+    sl_fields fields = { .out = out, .json = true };
+    uint64_t attempt;
+
+    fputc('{', out);
+    if (count_of(failure, "attempt", &attempt))
+        sl_field_number(&fields, "attempt", attempt);
+    sl_field_text(&fields, "time", text_of(failure, "time"));
+    sl_field_text(&fields, "reason", text_of(failure, "reason"));
+    fputc('}', out);
+}
+
+/* Only what is there: other servers count nothing. */
+static void print_past(FILE *out, const cJSON *metadata, sl_fields *fields)
+{
+    static const char *const counts[] = { "attempts", "deliveries", "interrupts", "kills" };
+    const cJSON *const history = item_of(metadata, "history"), *failure;
+    uint64_t count;
+
+    for (size_t i = 0; i < SL_COUNT_OF(counts); i++)
+        if (count_of(metadata, counts[i], &count))
+            sl_field_number(fields, counts[i], count);
+    if (!cJSON_IsArray(history))
+        return;
+    sl_field_name(fields, "history");
+    fputc('[', out);
+    cJSON_ArrayForEach(failure, history)
+    {
+        fputs(failure == history->child ? "" : ", ", out);
+        print_failure_object(out, failure);
+    }
+    fputc(']', out);
+}
+
 static sl_err print_object(sl_parked_printer *printer, const parked *p)
 {
     FILE *const out = printer->events.out;
@@ -88,6 +142,7 @@ static sl_err print_object(sl_parked_printer *printer, const parked *p)
     sl_field_text(&fields, "reason", p->reason);
     if (p->consumer.bytes > 0)
         sl_field_text(&fields, "consumer", p->consumer);
+    print_past(out, p->metadata, &fields);
     sl_field_text(&fields, "link", p->link->data);
     if (printer->in_full)
         err = sl_event_print_payload(&printer->events, &fields, "link_metadata", p->link->custom_metadata);
@@ -134,6 +189,31 @@ static void print_named(FILE *out, const char *name, sl_str text)
     fputc('\n', out);
 }
 
+/*   failed    2  2026-11-16T09:00:00.000Z  exit code 1: no such item */
+static void print_failure(FILE *out, const cJSON *failure)
+{
+    uint64_t attempt;
+
+    if (!count_of(failure, "attempt", &attempt))
+        return;
+    fprintf(out, "  %-9s %" PRIu64 "  ", "failed", attempt);
+    sl_print_safe(out, text_of(failure, "time"), TIME_BYTES);
+    fputs("  ", out);
+    sl_print_safe(out, text_of(failure, "reason"), SIZE_MAX);
+    fputc('\n', out);
+}
+
+static void print_history(FILE *out, const cJSON *metadata)
+{
+    const cJSON *const history = item_of(metadata, "history"), *failure;
+    uint64_t attempts;
+
+    if (count_of(metadata, "attempts", &attempts))
+        fprintf(out, "  %-9s %" PRIu64 "\n", "attempts", attempts);
+    if (cJSON_IsArray(history))
+        cJSON_ArrayForEach(failure, history) print_failure(out, failure);
+}
+
 static void print_paragraph(const sl_parked_printer *printer, const parked *p)
 {
     FILE *const out = printer->events.out;
@@ -143,6 +223,7 @@ static void print_paragraph(const sl_parked_printer *printer, const parked *p)
     fprintf(out, "parked message %" PRIu64 "\n  parked    %s\n", p->link->revision, time);
     print_named(out, "reason", p->reason);
     print_named(out, "consumer", p->consumer);
+    print_history(out, p->metadata);
     print_named(out, "event", p->link->data);
     if (p->target == NULL) {
         fputs("  the event itself is gone\n", out);
@@ -162,7 +243,8 @@ sl_err sl_parked_print(sl_parked_printer *printer, const sl_wire_read_event *eve
     const parked p = { .link = link,
                        .target = event->has_link && event->has_event ? &event->event : NULL,
                        .reason = text_of(metadata, "reason"),
-                       .consumer = text_of(metadata, "consumer") };
+                       .consumer = text_of(metadata, "consumer"),
+                       .metadata = metadata };
     sl_err err = SL_OK;
 
     if (printer->events.json)

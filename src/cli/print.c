@@ -273,3 +273,22 @@ void sl_print_json_text(FILE *out, const char *text)
 {
     sl_print_json_str(out, sl_str_from(text));
 }
+
+sl_duration_words sl_duration_in_words(uint64_t duration_ns)
+{
+    sl_duration_words words;
+    sl_text text;
+
+    sl_text_init(&text, words.text, sizeof words.text);
+    sl_text_add_duration(&text, duration_ns);
+    return words;
+}
+
+const char *sl_print_stopped(sl_text *sentence)
+{
+    const char last = sentence->bytes == 0 ? '\0' : sentence->data[sentence->bytes - 1];
+
+    if (last != '.' && last != '?')
+        sl_text_add_char(sentence, '.');
+    return sentence->data;
+}

@@ -17,6 +17,7 @@ enum {
     SL_PRINT_COLUMNS_MIN = 40,  /* in less, no layout helps */
     SL_PRINT_COLUMNS_MAX = 120, /* longer lines are hard to read, however wide the window is */
     SL_QUOTE_BYTES = 80,
+    SL_DURATION_WORDS_BYTES = 40,
 };
 
 typedef struct sl_quoted {
@@ -57,6 +58,15 @@ void sl_print_quoted(FILE *out, sl_str text);
 
 /* The same without quotation marks, and cut behind columns_max characters, "..." included. Returns how many were printed. */
 size_t sl_print_safe(FILE *out, sl_str text, size_t columns_max);
+
+/* Problems are sentences with or without their full stop, as the part that tells them has it: with exactly one. Returns the text. */
+const char *sl_print_stopped(sl_text *sentence);
+
+/* "1m30s": for a place in the middle of a sentence or a table. */
+typedef struct sl_duration_words {
+    char text[SL_DURATION_WORDS_BYTES];
+} sl_duration_words;
+sl_duration_words sl_duration_in_words(uint64_t duration_ns);
 
 /* "512 B", "64.0 MiB": for people; programs get the number. */
 void sl_print_bytes(FILE *out, uint64_t bytes);

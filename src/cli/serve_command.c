@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "cli/log_sink.h"
 #include "cli/print.h"
 #include "server/server.h"
 
@@ -15,7 +16,7 @@ enum {
     DURABILITY_OS = 1 /* in "sync|os" */
 };
 
-static sl_log_format log_format(uint64_t choice, bool is_terminal)
+sl_log_format sl_log_format_option(uint64_t choice, bool is_terminal)
 {
     if (choice == LOG_FORMAT_AUTO)
         return is_terminal ? SL_LOG_FORMAT_TEXT : SL_LOG_FORMAT_JSON;
@@ -45,22 +46,24 @@ sl_server_settings sl_serve_settings(const sl_option_value *values, bool is_term
     settings.write_timeout_ns = values[SL_OPT_WRITE_TIMEOUT].number;
     settings.idle_timeout_ns = values[SL_OPT_IDLE_TIMEOUT].number;
     settings.log_level = (sl_log_level)values[SL_OPT_LOG_LEVEL].number;
-    settings.log_format = log_format(values[SL_OPT_LOG_FORMAT].number, is_terminal);
+    settings.log_format = sl_log_format_option(values[SL_OPT_LOG_FORMAT].number, is_terminal);
     return settings;
 }
 
+typedef struct running {
+    const sl_invocation *invocation;
+    sl_log_sink log;
+} running;
+
 static void write_line(void *ctx, const char *line, size_t line_bytes)
 {
-    const sl_invocation *const invocation = ctx;
-
-    (void)fwrite(line, 1, line_bytes, invocation->err); /* where could it be told? */
-    (void)fflush(invocation->err);
+    sl_log_sink_write(&((running *)ctx)->log, line, line_bytes);
 }
 
 /* One line and no more: scripts wait for it. */
 static void say_ready(void *ctx, const char *address, const char *admin_address)
 {
-    const sl_invocation *const invocation = ctx;
+    const sl_invocation *const invocation = ((const running *)ctx)->invocation;
 
     if (invocation->json) {
         fputs("{\"ready\":true,\"grpc\":", invocation->out);
@@ -74,9 +77,7 @@ static void say_ready(void *ctx, const char *address, const char *admin_address)
     (void)fflush(invocation->out);
 }
 
-/* Whoever reads the log may go away, and a limit on the size of files may be met: calls then give errors, which are handled,
- * where these signals would end the process in the middle of its work. */
-static void ignore_signals(void)
+void sl_serve_ignore_signals(void)
 {
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGXFSZ, SIG_IGN);
@@ -86,8 +87,8 @@ static int run_serve(const sl_invocation *invocation)
 {
     const sl_server_settings settings =
         sl_serve_settings(invocation->values, isatty(fileno(invocation->err)) == 1);
-    sl_invocation copy = *invocation; /* hooks take a context that is not const */
-    const sl_server_hooks hooks = { .log_sink = write_line, .on_ready = say_ready, .ctx = &copy };
+    running r = { .invocation = invocation };
+    const sl_server_hooks hooks = { .log_sink = write_line, .on_ready = say_ready, .ctx = &r };
     char sentences[PROBLEM_BYTES];
     sl_server_report report;
     sl_text problem;
@@ -97,8 +98,10 @@ static int run_serve(const sl_invocation *invocation)
     err = sl_server_settings_check(&settings, &problem);
     if (err != SL_OK)
         return sl_cli_fail(invocation, sentences);
-    ignore_signals();
+    sl_serve_ignore_signals();
+    sl_log_sink_begin(&r.log, invocation->err, settings.log_format);
     err = sl_server_run(&sl_alloc_default, &settings, &hooks, &problem, &report);
+    sl_log_sink_end(&r.log);
     if (err == SL_OK)
         return SL_EXIT_OK;
     (void)sl_cli_fail(invocation, sentences);

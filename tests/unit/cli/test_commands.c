@@ -108,7 +108,7 @@ TEST(a_command_line_that_is_not_understood_writes_to_err_only_and_ends_with_2)
         { "sluice version --jsno", "no option '--jsno'. Did you mean '--json'?" },
         { "sluice version now", "'now' is one word too many" },
         { "sluice VERSOIN", "no command 'VERSOIN'. Did you mean 'version'?" },
-        { "sluice work", "'work' is not in this version yet" },
+        { "sluice outbox", "'outbox' is not in this version yet" },
         { "sluice help outbox", "'outbox' is not in this version yet" },
         { "sluice nope --help", "no command 'nope'" },
         { "sluice \x1b[2J", "no command '\\x1b[2J'" },

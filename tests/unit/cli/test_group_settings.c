@@ -80,6 +80,8 @@ TEST(a_new_group_has_the_defaults_of_clients_of_kurrentdb)
     EXPECT_EQ(settings->message_timeout.value, 30000);
     EXPECT_EQ(settings->checkpoint_after.value, 2000);
     EXPECT_EQ(settings->max_retry_count, 10);
+    EXPECT(settings->max_interrupts.given && settings->max_interrupts.value == 20);
+    EXPECT(settings->max_kills.given && settings->max_kills.value == 5);
     EXPECT_EQ(settings->min_checkpoint_count, 10);
     EXPECT_EQ(settings->max_checkpoint_count, 1000);
     EXPECT_EQ(settings->max_subscriber_count, 0);
@@ -97,7 +99,8 @@ TEST(every_setting_of_a_new_group_goes_where_its_name_says)
     EXPECT_EQ(sl_group_plan_create(&plan, say("group create",
                                               "$all g --start=7 --message-timeout=1ms --checkpoint-after=2ms "
                                               "--max-retry-count=3 --min-checkpoint-count=4 "
-                                              "--max-checkpoint-count=5 --max-subscriber-count=6")),
+                                              "--max-checkpoint-count=5 --max-subscriber-count=6 "
+                                              "--max-interrupts=0 --max-kills=1")),
               SL_EXIT_OK);
     EXPECT(plan.request.source == SL_WIRE_SOURCE_ALL && plan.request.start == SL_WIRE_START_GIVEN);
     EXPECT(plan.request.filter.kind == SL_WIRE_FILTER_NONE);
@@ -109,6 +112,8 @@ TEST(every_setting_of_a_new_group_goes_where_its_name_says)
     EXPECT_EQ(settings->min_checkpoint_count, 4);
     EXPECT_EQ(settings->max_checkpoint_count, 5);
     EXPECT_EQ(settings->max_subscriber_count, 6);
+    EXPECT(settings->max_interrupts.given && settings->max_interrupts.value == 0);
+    EXPECT(settings->max_kills.given && settings->max_kills.value == 1);
     EXPECT(ended_with(NULL));
     EXPECT_EQ(sl_group_plan_create(&plan, say("group create",
                                               "s g --start=start --live-buffer-size=8 "
@@ -184,12 +189,14 @@ TEST(an_update_changes_what_is_named_and_keeps_the_rest)
 {
     const sl_wire_group_settings *const settings = &plan.request.settings;
     const sl_invocation *const invocation =
-        say("group update", "s g --max-retry-count 30 --resolve-links no");
+        say("group update", "s g --max-retry-count 30 --resolve-links no --max-kills 0");
 
     EXPECT_EQ(sl_group_plan_check_update(invocation), SL_EXIT_OK);
     EXPECT(sl_group_plan_update(&plan, invocation, &present));
     EXPECT_EQ(settings->max_retry_count, 30);
     EXPECT(!settings->resolve_links && settings->extra_statistics);
+    EXPECT(settings->max_kills.given && settings->max_kills.value == 0);
+    EXPECT(!settings->max_interrupts.given); /* the server keeps it */
     EXPECT(plan.request.start == SL_WIRE_START_GIVEN && plan.request.revision == 12);
     EXPECT(sl_str_equal(settings->strategy, SL_STR("Pinned")));
     EXPECT(settings->message_timeout.given && settings->message_timeout.value == 1);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/environment.h"
 #include "cli/options.h"
 
 enum {
@@ -223,8 +224,8 @@ TEST(options_that_are_wrong_are_answered_with_a_sentence)
         { "--count --quiet", "--count needs a value behind it." },
         { "--count -q", "--count needs a value behind it." },
         { "--count -", "--count needs a whole number, not '-'." },
-        { "--count -3", "--count needs a whole number, not '-3'." },
-        { "--grace -5s", "--grace needs a duration with its unit, such as 30s or 250ms, not '-5s'." },
+        { "--count -3", "--count must be 2 to 9, not '-3'." },
+        { "--grace -5s", "--grace must be 1s to 1m, not '-5s'." },
         { "-c \x1b[31m", "--count needs a whole number, not '\\x1b[31m'." },
         { "--\x07", "there is no option '--\\x07'." },
         { "--once=1", "--once takes no value." },
@@ -441,7 +442,8 @@ static void expect_variable(const sl_option *row)
     for (const char *c = row->name; *c != '\0'; c++)
         wanted[bytes++] = *c == '-' ? '_' : (char)(*c - 'a' + 'A');
     wanted[bytes] = '\0';
-    EXPECT_STR(row->environment, wanted); /* the same name everywhere */
+    EXPECT_STR(row->environment, wanted);           /* the same name everywhere */
+    EXPECT(!sl_environment_is_of_handlers(wanted)); /* or a handler that calls us would set it */
 }
 
 /* The table that is shipped: what the reader relies on, for every row that is ever added. */
@@ -464,4 +466,19 @@ TEST(options_of_sluice_are_complete_and_unambiguous)
             EXPECT(!together || row->letter == 0 || row->letter != sl_options[j].letter);
         }
     }
+}
+
+TEST(what_handlers_are_told_is_no_mistake_in_the_environment)
+{
+    static char attempt[] = "SLUICE_ATTEMPT=3", id[] = "SLUICE_ID=x", mistake[] = "SLUICE_ATTEMPTZ=3";
+    char *const variables[] = { attempt, id, mistake, NULL };
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *const err = open_memstream(&text, &bytes);
+
+    sl_environment_warn(variables, err);
+    fclose(err);
+    EXPECT(strstr(text, "SLUICE_ATTEMPTZ means nothing. Did you mean SLUICE_ATTEMPTS?") != NULL);
+    EXPECT(strstr(text, "SLUICE_ATTEMPT ") == NULL && strstr(text, "SLUICE_ID") == NULL);
+    free(text);
 }

@@ -138,6 +138,47 @@ TEST(a_parked_message_in_full_has_its_data_and_who_had_it)
                     "  the event itself is gone\n");
 }
 
+#define PAST                                                                                                 \
+    "{\"reason\": \"r\", \"attempts\": 2, \"deliveries\": 3, \"interrupts\": 1, \"kills\": 0, \"history\": " \
+    "["                                                                                                      \
+    "{\"attempt\": 1, \"time\": \"2026-11-16T09:00:00.000Z\", \"reason\": \"a\\nb\"}, "                      \
+    "{\"attempt\": 2, \"time\": \"2026-11-16T09:00:01.000Z\", \"reason\": \"c \\u001b[2J\"}]}"
+
+TEST(a_parked_message_in_full_has_its_failures_B15)
+{
+    sl_wire_read_event event = parked_event(PAST);
+    page p;
+
+    event.has_event = false;
+    print_parked(&event, false, true, &p);
+    page_expect(&p, "parked message 3\n"
+                    "  parked    1970-01-01T00:00:02.000Z\n"
+                    "  reason    r\n"
+                    "  attempts  2\n"
+                    "  failed    1  2026-11-16T09:00:00.000Z  a b\n"
+                    "  failed    2  2026-11-16T09:00:01.000Z  c \\x1b[2J\n"
+                    "  event     5@orders\n"
+                    "  the event itself is gone\n");
+    print_parked(&event, false, false, &p);
+    page_expect(&p, "3  1970-01-01T00:00:02.000Z  5@orders  (gone)  r\n");
+}
+
+TEST(programs_get_counts_and_history_of_a_parked_message_B15)
+{
+    const sl_wire_read_event event = parked_event(PAST);
+    page p;
+
+    print_parked(&event, true, false, &p);
+    fclose(p.out);
+    EXPECT(
+        strstr(p.text,
+               "\"attempts\": 2, \"deliveries\": 3, \"interrupts\": 1, \"kills\": 0, \"history\": ["
+               "{\"attempt\": 1, \"time\": \"2026-11-16T09:00:00.000Z\", \"reason\": \"a b\"}, "
+               "{\"attempt\": 2, \"time\": \"2026-11-16T09:00:01.000Z\", \"reason\": \"c \\u001b[2J\"}], ") !=
+        NULL);
+    free(p.text);
+}
+
 /* Somebody may have appended an event there that is no link. */
 TEST(an_event_among_parked_messages_that_is_no_link_points_to_nothing)
 {
@@ -152,7 +193,16 @@ TEST(an_event_among_parked_messages_that_is_no_link_points_to_nothing)
 /* Whoever may write the stream may have written anything. */
 TEST(a_parked_message_with_strange_metadata_is_still_json)
 {
-    static const char *const strange[] = { "", "{", "[]", "{\"reason\": 7}", "\xff", "{\"reason\": null}" };
+    static const char *const strange[] = {
+        "",
+        "{",
+        "[]",
+        "{\"reason\": 7}",
+        "\xff",
+        "{\"reason\": null}",
+        "{\"attempts\": -1, \"history\": {}}",
+        "{\"history\": [7, {}, {\"attempt\": \"x\", \"time\": [], \"reason\": \"\xff\"}]}",
+    };
     page p;
 
     for (size_t i = 0; i < sizeof strange / sizeof strange[0]; i++) {
