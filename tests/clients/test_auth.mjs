@@ -4,7 +4,7 @@ import grpc from "@grpc/grpc-js";
 import { readFileSync, rmSync } from "node:fs";
 
 import { makeCertificates } from "./lib/certificates.mjs";
-import { connect, newStream, upTo } from "./lib/official.mjs";
+import { connect, newStream } from "./lib/official.mjs";
 import { Raw, status, trailersOf } from "./lib/raw.mjs";
 import { assert, failure, rig } from "./lib/rig.mjs";
 import { newFolder, run, startServer } from "./lib/server.mjs";
@@ -310,6 +310,22 @@ check("others cannot make users, or read their passwords", async (it) => {
     assert.ok(!server.log.includes(PASSWORDS.admin) && !server.log.includes(PASSWORDS.alice));
 });
 
+async function throttledCount() {
+    const text = await (await fetch(`http://${server.admin}/metrics`)).text();
+    return Number(/^sluice_logins_total\{result="throttled"\} (\d+)$/m.exec(text)[1]);
+}
+
+/* Until some guesses in a row are not even looked at. Each that is doubles the time for which the next are not:
+ * it has to be longer than a few calls take, however slow the machine is. */
+async function untilShut(guess) {
+    for (let n = 0, throttled = 0; throttled < 4; n++) {
+        assert.ok(n < 40, "guesses are still looked at");
+        const before = await throttledCount();
+        await guess(n);
+        throttled = (await throttledCount()) > before ? throttled + 1 : 0;
+    }
+}
+
 /* A password that was right not long ago is remembered and let through: guessing does not lock out who is at
  * work. So it is somebody who has not come yet. */
 check(
@@ -317,7 +333,7 @@ check(
     async (it) => {
         const stream = await it.fill(1);
         const guess = (n) => failure(it.read(stream, as("gina", `guess ${n}`)), it.sdk.AccessDeniedError);
-        for (const n of upTo(8)) await guess(n);
+        await untilShut(guess);
         await failure(it.read(stream, as("gina")), it.sdk.AccessDeniedError);
         assert.deepEqual(await it.numbers(stream, as("alice")), [0]);
         await eventually(() => it.read(stream, as("gina")), { ms: 40_000, what: "the wait to be over" });

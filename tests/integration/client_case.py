@@ -5,6 +5,7 @@ import os
 import pathlib
 import random
 import re
+import select
 import signal
 import socket
 import subprocess
@@ -24,24 +25,81 @@ def clean_environment(**more):
     return {**kept, **more}
 
 
+class StuckPipe:
+    """A pipe for the error output of a process. It is full when a test wants it so, and read only when a test reads it."""
+
+    def __init__(self, case):
+        self.reader, self.writer = os.pipe()
+        os.set_blocking(self.reader, False)
+        for end in (self.reader, self.writer):
+            case.addCleanup(os.close, end)
+
+    def fill(self):
+        """With empty lines, until nothing more goes in."""
+        own = os.open(f"/proc/self/fd/{self.writer}", os.O_WRONLY | os.O_NONBLOCK)  # the process shares the flags of the other one
+        for piece in (b"\n" * 4096, b"\n"):
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    os.write(own, piece)
+        os.close(own)
+
+    def take(self):
+        """The lines that are in it."""
+        text = b""
+        with contextlib.suppress(BlockingIOError):
+            while piece := os.read(self.reader, 65536):
+                text += piece
+        return [line for line in text.decode().split("\n") if line]
+
+    def take_until(self, mark):
+        """The lines that come, as far as one with the mark."""
+        lines = []
+        while not any(mark in line for line in lines):
+            if not select.select([self.reader], [], [], WAIT_S)[0]:
+                raise AssertionError(f"no line with {mark!r} in {lines}")
+            lines += self.take()
+        return lines
+
+
+def read_terminal(reader):
+    """All that was shown, when nobody has the other end any more. It comes in pieces, however it was written."""
+    shown = b""
+    with contextlib.suppress(OSError):      # how Linux says that it is over
+        while piece := os.read(reader, 65536):
+            shown += piece
+    os.close(reader)
+    return shown.decode()
+
+
+given_ports = set()
+
+
 def free_port():
-    """Below those that the system gives to clients: whoever tries to reach a server that is down could be given its very port, be connected with
+    """Never the same twice. Below those that the system gives to clients: whoever tries to reach a server that is down could be given its very port, be connected with
     itself, and keep the server from coming back."""
     while True:
-        try:
-            with socket.create_server(("127.0.0.1", random.randrange(20_000, 32_000))) as free:
-                return free.getsockname()[1]
-        except OSError:
-            continue
+        port = random.randrange(20_000, 32_000)
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            if port not in given_ports:
+                given_ports.add(port)
+                return port
+
+
+@contextlib.contextmanager
+def deaf_port():
+    """Nobody listens there, and nobody else is given it meanwhile."""
+    with socket.socket() as kept:
+        kept.bind(("127.0.0.1", 0))
+        yield kept.getsockname()[1]
 
 
 class Server:
     """A running `sluice serve`; its log goes to a file, which nobody has to read."""
 
-    def __init__(self, folder, *words, port=0):
+    def __init__(self, folder, *words, port=0, program=SLUICE):
         self.folder = folder
         self.log = open(f"{folder}.log", "a", encoding="utf-8")
-        self.process = subprocess.Popen([SLUICE, "serve", "--data", folder, "--port", str(port), "--admin-port", "0", *words],
+        self.process = subprocess.Popen([program, "serve", "--data", folder, "--port", str(port), "--admin-port", "0", *words],
                                         env=clean_environment(), stdout=subprocess.PIPE, stderr=self.log, text=True)
         line = self.process.stdout.readline()
         self.grpc = re.search(r"grpc=(\S+)", line)[1]
@@ -59,11 +117,12 @@ class Server:
 class Case(unittest.TestCase):
     """Has a server, and streams that no other test uses."""
     words = ()
+    program = SLUICE  # which the server is
 
     @classmethod
     def setUpClass(cls):
         cls.temporary = tempfile.TemporaryDirectory()
-        cls.server = Server(os.path.join(cls.temporary.name, "data"), *cls.words)
+        cls.server = Server(os.path.join(cls.temporary.name, "data"), *cls.words, program=cls.program)
 
     @classmethod
     def tearDownClass(cls):

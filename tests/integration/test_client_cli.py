@@ -10,15 +10,15 @@ import os
 import pty
 import re
 import signal
-import socket
 import subprocess
 import tempfile
 import termios
 import threading
+import time
 import unittest
 import uuid
 
-from client_case import FAILED, OK, SLUICE, USAGE, WAIT_S, Case, Server, clean_environment, free_port
+from client_case import FAILED, OK, SLUICE, USAGE, WAIT_S, Case, Server, clean_environment, deaf_port, free_port, read_terminal
 
 
 class Append(Case):
@@ -83,8 +83,8 @@ class Append(Case):
     def test_without_an_answer_nobody_knows(self):
         self.server.process.send_signal(signal.SIGSTOP)
         self.addCleanup(self.server.process.send_signal, signal.SIGCONT)
-        said = self.complaint("append", self.stream, "-t", "t", "-d", "1", "--timeout", "300ms")
-        self.assertIn("did not answer within 300ms", said)
+        said = self.complaint("append", self.stream, "-t", "t", "-d", "1", "--timeout", "1s")
+        self.assertIn("did not answer within 1s", said)
         self.assertIn("Whether the event was appended is not known", said)
 
     def test_a_file_that_is_not_there(self):
@@ -195,14 +195,17 @@ class Lines(Case):
 
     def test_as_many_may_be_on_their_way_as_come_while_the_server_is_busy(self):
         process = self.start("append", self.stream, "-t", "t", "--lines", "-", "--json", stdin=subprocess.PIPE)
+        reader = self.start("read", self.stream, "--follow", "--count", 1)
+        process.stdin.write("0\n")
+        process.stdin.flush()
+        self.assertEqual(reader.wait(timeout=WAIT_S), OK)   # it is connected: nobody waits long for that
         self.server.process.send_signal(signal.SIGSTOP)
         self.addCleanup(self.server.process.send_signal, signal.SIGCONT)
-        for i in range(300):    # a batch for each, as long as the client takes them
+        for i in range(1, 300):    # a batch for each, as long as the client takes them
             process.stdin.write(f"{i}\n")
             process.stdin.flush()
-            for _ in range(1000):
-                if int.from_bytes(fcntl.ioctl(process.stdin, termios.FIONREAD, b"\0" * 4), "little") == 0:
-                    break
+            until = time.monotonic() + 0.01     # in all less than anybody waits for a server
+            while int.from_bytes(fcntl.ioctl(process.stdin, termios.FIONREAD, b"\0" * 4), "little") > 0 and time.monotonic() < until:
                 os.sched_yield()
         self.server.process.send_signal(signal.SIGCONT)
         process.stdin.close()
@@ -252,8 +255,8 @@ class Lines(Case):
         self.addCleanup(self.server.process.send_signal, signal.SIGCONT)
         for words, stdin in ((("append", self.stream, "-t", "t", "--lines", "-"), "1\n"), (("read", self.stream), ""),
                              (("read", "--all"), ""), (("read", self.stream, "--follow"), "")):
-            said = self.complaint(*words, "--timeout", "300ms", stdin=stdin)
-            self.assertIn("did not answer within 300ms", said)
+            said = self.complaint(*words, "--timeout", "1s", stdin=stdin)
+            self.assertIn("did not answer within 1s", said)
             self.assertNotIn("tls", said.lower())
 
     def test_appended_and_not_to_be_reported_is_not_called_a_failure_to_append(self):
@@ -382,8 +385,7 @@ class Read(Case):
         reader, writer = pty.openpty()
         subprocess.run([SLUICE, "read", self.stream, "--server", self.server.grpc], env=clean_environment(), stdout=writer, timeout=WAIT_S)
         os.close(writer)
-        shown = os.read(reader, 65536).decode()
-        os.close(reader)
+        shown = read_terminal(reader)
         self.assertTrue(shown.endswith("...\r\n"), shown)
         self.assertLessEqual(len(shown), 122)
 
@@ -440,10 +442,8 @@ class Follow(Case):
             server.end()
 
     def test_a_server_that_was_never_there_is_not_waited_for(self):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        self.assertIn("connection refused", self.complaint("read", self.stream, "--follow", server=f"127.0.0.1:{port}"))
+        with deaf_port() as port:
+            self.assertIn("connection refused", self.complaint("read", self.stream, "--follow", server=f"127.0.0.1:{port}"))
 
 
 class Streams(Case):

@@ -11,7 +11,7 @@ import time
 import unittest
 import uuid
 
-from client_case import BUILD, SLUICE, Case, Server, clean_environment, free_port
+from client_case import BUILD, SLUICE, Case, Server, clean_environment, deaf_port, free_port
 
 CONSUMER = BUILD / "tests/tools/consumer"
 WAIT_S = 60
@@ -26,7 +26,7 @@ class Consumer:
         self.lines = []
         self.is_over = False
         self.changed = threading.Condition()
-        self.reader = threading.Thread(target=self.read)
+        self.reader = threading.Thread(target=self.read, daemon=True)  # a test that fails must not wait for it
         self.reader.start()
 
     def read(self):
@@ -73,7 +73,7 @@ class Cutter:
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
         self.threads = []
-        self.accepter = threading.Thread(target=self.accept)
+        self.accepter = threading.Thread(target=self.accept, daemon=True)
         self.accepter.start()
 
     def accept(self):
@@ -84,7 +84,7 @@ class Cutter:
                 return
             limits = list(self.plan(self.count))
             self.count += 1
-            self.threads.append(threading.Thread(target=self.carry, args=(near, limits)))
+            self.threads.append(threading.Thread(target=self.carry, args=(near, limits), daemon=True))
             self.threads[-1].start()
 
     def carry(self, near, limits):
@@ -206,10 +206,9 @@ class Delivery(ConsumerCase):
         self.assertEqual(result.returncode, 2)
 
     def test_gives_up_when_it_is_told_to(self):
-        with socket.create_server(("127.0.0.1", 0)) as closed:
-            port = closed.getsockname()[1]
-        consumer = Consumer(f"127.0.0.1:{port}", "s", "g", "--give-up-ms", 200)
-        self.assertEqual(consumer.end(), 1)
+        with deaf_port() as port:
+            consumer = Consumer(f"127.0.0.1:{port}", "s", "g", "--give-up-ms", 1000)
+            self.assertEqual(consumer.end(), 1)
         self.assertEqual(consumer.all("ended")[0]["status"], "unreachable")
         self.assertGreater(len(consumer.all("disconnected")), 1)
 
@@ -262,18 +261,24 @@ class Restarts(unittest.TestCase):
         subprocess.run([SLUICE, "group", "create", "s", "g", "--start", "start"], check=True, env=environment, timeout=WAIT_S,
                        stdout=subprocess.DEVNULL)
 
+    def wait_done(self, count, consumers):
+        """By all together: one that waits to connect again leaves the work to the others."""
+        deadline = time.monotonic() + WAIT_S
+        while sum(len(consumer.all("done")) for consumer in consumers) < count:
+            self.assertLess(time.monotonic(), deadline, [consumer.lines[-3:] for consumer in consumers])
+            with consumers[0].changed:
+                consumers[0].changed.wait(timeout=0.1)
+
     def run_under(self, number, times):
         consumers = [Consumer(self.server.grpc, "s", "g", "--name", f"c{i}", "--started", "--slots", 2, "--work-ms", "5-20",
                               "--window", 10) for i in range(3)]
+        for consumer in consumers:
+            self.addCleanup(consumer.process.kill)
         for nth in range(times):
-            for consumer in consumers:
-                consumer.wait("done", 40 * (nth + 1))
+            self.wait_done(120 * (nth + 1), consumers)
             self.server.end(number)
             self.server = Server(self.folder, port=self.port)
-        deadline = time.monotonic() + WAIT_S
-        while sum(len(c.all("done")) for c in consumers) < 600 and time.monotonic() < deadline:
-            with consumers[0].changed:
-                consumers[0].changed.wait(timeout=0.1)
+        self.wait_done(600, consumers)
         for consumer in consumers:
             consumer.say("stop")
             self.assertEqual(consumer.end(), 0)

@@ -122,9 +122,9 @@ class Stop(ConsumerCase):
 
     def test_the_wait_ends_before(self):
         self.holder("pod", 1)
-        words = ("consumer", "stop", "pod", "--stream", self.stream, "--wait", "200ms")
+        words = ("consumer", "stop", "pod", "--stream", self.stream, "--wait", "1s")
         result = self.run_sluice(*words, code=HELD)
-        self.assertIn(b"after 200ms 1 of 1 consumers is not drained", result.stderr)
+        self.assertIn(b"after 1s 1 of 1 consumers is not drained", result.stderr)
         self.assertEqual(self.json(*words, code=HELD), [{"meant": 1, "drained": 0, "in_flight": 1, "went_away": 0, "lost": 0, "unlabelled": 0, "rules": 0, "done": False}])
         self.assertIn("4  asked, but somebody was not drained when the wait ended", self.out("help", "consumer", "stop"))
 
@@ -318,7 +318,7 @@ class Stop(ConsumerCase):
 
     def test_without_a_server(self):
         self.assertIn("connection refused", self.complaint("consumer", "stop", "pod", server="127.0.0.1:1"))
-        said = self.complaint("consumer", "stop", "pod", "--wait", "800ms", server="127.0.0.1:1")
+        said = self.complaint("consumer", "stop", "pod", "--wait", "3s", server="127.0.0.1:1")
         self.assertEqual(said.count("trying again"), 1)
         self.assertIn("connection refused", said)
 

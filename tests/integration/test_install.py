@@ -24,6 +24,53 @@ int main(void)
 }
 """
 
+# A queue and a worker together: each message that the worker gets is sent by the queue.
+WORKER_PROGRAM = """
+#include <stdio.h>
+
+#include <sluice.h>
+
+static sl_queue_outcome send_one(void *user, const sl_queue_item *item, sl_queue_answer *answer)
+{
+    (void)answer;
+    *(size_t *)user += item->bytes;
+    return SL_QUEUE_SENT;
+}
+
+static sl_worker_result work(void *user, sl_ctx *ctx)
+{
+    const sl_consumer_bytes data = sl_ctx_data(ctx);
+
+    return sl_queue_put((sl_queue *)user, data.data, data.bytes, NULL) == SL_QUEUE_OK ? SL_WORKER_DONE : SL_WORKER_FAILED;
+}
+
+int main(void)
+{
+    sl_queue_options queue_options = { 0 };
+    sl_worker_options options = { 0 };
+    char problem[SL_WORKER_PROBLEM_BYTES];
+    sl_worker *worker;
+    size_t bytes = 0;
+    sl_queue *queue;
+
+    queue_options.callbacks.send = send_one;
+    queue_options.user = &bytes;
+    if (sl_queue_new(&queue_options, &queue) != SL_QUEUE_OK || sl_queue_start(queue) != SL_QUEUE_OK)
+        return 1;
+    options.from = "memory:count=100,bytes=10,end=yes";
+    options.work = work;
+    options.user = queue;
+    options.threads = 2;
+    if (sl_worker_new(&options, problem, sizeof problem, &worker) != SL_WORKER_OK || sl_worker_run(worker) != SL_WORKER_OK)
+        return 2;
+    sl_worker_free(worker);
+    sl_queue_drain(queue, 10000);
+    sl_queue_free(queue);
+    printf("%u\\n", (unsigned)bytes);
+    return 0;
+}
+"""
+
 
 def run(*command, **options):
     result = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=120, **options)
@@ -50,9 +97,9 @@ class Install(unittest.TestCase):
     def tearDownClass(cls):
         cls.folder.cleanup()
 
-    def build_and_run(self, compiler, suffix, *flags):
+    def build_and_run(self, compiler, suffix, *flags, program_text=PROGRAM):
         source = pathlib.Path(self.folder.name) / f"program{suffix}"
-        source.write_text(PROGRAM)
+        source.write_text(program_text)
         program = source.with_suffix(".out")
         package_flags = run("pkg-config", "--cflags", "--libs", "sluice", env=self.environment).split()
         run(compiler, "-Wall", "-Wextra", "-Wpedantic", "-Werror", *flags, source, *package_flags, "-o", program)
@@ -90,6 +137,9 @@ class Install(unittest.TestCase):
 
     def test_a_cxx_program_links_and_runs(self):
         self.assertEqual(self.build_and_run("g++", ".cc", "-std=c++11"), self.version())
+
+    def test_a_program_with_a_worker_and_a_queue_links_and_runs(self):
+        self.assertEqual(self.build_and_run("gcc", ".c", "-std=c99", program_text=WORKER_PROGRAM), "1000")
 
     def test_the_shared_library_exports_exactly_what_the_header_declares(self):
         header = (ROOT / "include/sluice.h").read_text()

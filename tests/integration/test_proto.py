@@ -77,6 +77,11 @@ class Proto(unittest.TestCase):
         for text, wanted in cases.items():
             self.assertEqual(self.encode("ReadResp", text), wanted, text)
 
+    def test_our_own_settings_have_the_numbers_that_were_promised(self):
+        for message in ("CreateReq", "UpdateReq"):
+            self.assertEqual(self.encode(message, "options { settings { max_interrupts: 0 max_kills: 1 } }"), "0a081a06a00600a80601")
+        self.assertEqual(self.encode("SubscriptionInfo", "max_interrupts: 1 max_kills: 2"), "b00601b80602")
+
     def encode(self, message, text):
         package = "event_store.client.persistent_subscriptions"
         answer = protoc(f"--encode={package}.{message}", "persistent.proto", input=text.encode())

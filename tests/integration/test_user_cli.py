@@ -15,7 +15,7 @@ import tempfile
 import threading
 import unittest
 
-from client_case import FAILED, OK, SLUICE, USAGE, WAIT_S, Case, Server, clean_environment
+from client_case import FAILED, OK, SLUICE, USAGE, WAIT_S, Case, Server, clean_environment, deaf_port
 
 PASSWORD = "correct horse"
 
@@ -112,10 +112,12 @@ class Refused(Case):
         self.run_sluice("user", "add", "anna", "--admin", stdin=PASSWORD)
         again = self.complaint("user", "add", "anna", "--user", "anna", stdin=PASSWORD, SLUICE_PASSWORD=PASSWORD)
         self.assertEqual(again, "sluice: There is a user with that login name.\n")
-        said = [self.complaint("append", self.stream, "-t", "t", "--lines", "-", "--user", "anna", stdin="1\n", SLUICE_PASSWORD="wrong")
-                for _ in range(6)]
+        said = []
+        while len(said) < 20 and not (said and "Too many" in said[-1]):  # more than six where a command takes longer than the pause after the fifth
+            said.append(self.complaint("append", self.stream, "-t", "t", "--lines", "-", "--user", "anna", stdin="1\n", SLUICE_PASSWORD="wrong"))
         self.assertEqual(said[0], "sluice: the server does not accept this user with this password. Nothing was appended.\n")
-        self.assertRegex(said[5], "^sluice: Too many failed log-ins. Wait a moment and try again. .*Nothing was appended")
+        self.assertGreater(len(said), 5)
+        self.assertRegex(said[-1], "^sluice: Too many failed log-ins. Wait a moment and try again. .*Nothing was appended")
 
 
 class Terminal(Case):
@@ -210,22 +212,20 @@ class Addresses(Case):
                 self.assertEqual(shown, "")
 
     def test_a_server_that_is_not_there(self):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        for words in (("append", "s", "-t", "t", "-d", "1"), ("append", "s", "-t", "t", "--lines", "-"), ("read", "s"), ("stream", "info", "s"),
-                      ("user", "list")):
-            said = self.complaint(*words, server=f"127.0.0.1:{port}", stdin="1\n")
-            self.assertIn(f"cannot reach 127.0.0.1:{port}: connection refused. Is the server running? Start it with: sluice serve", said)
-        answer = json.loads(self.out("read", "s", "--json", server=f"127.0.0.1:{port}", code=FAILED))
+        with deaf_port() as port:
+            for words in (("append", "s", "-t", "t", "-d", "1"), ("append", "s", "-t", "t", "--lines", "-"), ("read", "s"), ("stream", "info", "s"),
+                          ("user", "list")):
+                said = self.complaint(*words, server=f"127.0.0.1:{port}", stdin="1\n")
+                self.assertIn(f"cannot reach 127.0.0.1:{port}: connection refused. Is the server running? Start it with: sluice serve", said)
+            answer = json.loads(self.out("read", "s", "--json", server=f"127.0.0.1:{port}", code=FAILED))
         self.assertIn("connection refused", answer["error"])
 
     def test_a_server_that_says_nothing(self):
         with socket.socket() as silent:
             silent.bind(("127.0.0.1", 0))
             silent.listen()
-            said = self.complaint("append", "s", "-t", "t", "-d", "1", "--timeout", "300ms", server=f"127.0.0.1:{silent.getsockname()[1]}")
-        self.assertIn("did not answer within 300ms. More time can be given with --timeout", said)
+            said = self.complaint("append", "s", "-t", "t", "-d", "1", "--timeout", "1s", server=f"127.0.0.1:{silent.getsockname()[1]}")
+        self.assertIn("did not answer within 1s. More time can be given with --timeout", said)
 
     def test_the_port_of_something_else(self):
         admin = re.search(r"admin\W+127\.0\.0\.1:(\d+)", pathlib.Path(f"{self.server.folder}.log").read_text(encoding="utf-8"))

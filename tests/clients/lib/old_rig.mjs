@@ -11,7 +11,7 @@ import { within } from "./wait.mjs";
 const TEST_MS_MAX = 30_000;
 
 /* A server of today, as far as a client can tell. */
-export const SUPPORTED = { features: ["stream", "all", "stop"] };
+export const SUPPORTED = { features: ["stream", "all", "stop", "nack_delay"] };
 
 /* body(server, it): `it` is connected to a server of its own that has `eventCount` events. */
 export function check(sentence, { eventCount = 30, ...options }, body) {

@@ -9,6 +9,7 @@ import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createServer } from "node:net";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
@@ -18,6 +19,8 @@ export const PROGRAM = process.env.SLUICE ?? fileURLToPath(new URL("../../../bui
 
 const START_MS_MAX = 30_000;
 const STOP_MS_MAX = 30_000;
+const PORT_MIN = 20_000;
+const PORT_COUNT = 12_000;
 const LOG_CHARS_MAX = 64 * 1024; /* the end of it is what explains a failure */
 
 const running = new Set();
@@ -40,6 +43,21 @@ export function newFolder() {
     return mkdtempSync(join(tmpdir(), "sluice-clients-"));
 }
 
+/* Below those that the system gives to whoever asks for any: a server that comes back to its port must not find
+ * somebody else there. */
+async function freePort() {
+    for (;;) {
+        const listener = createServer();
+        const isFree = new Promise((resolve) => {
+            listener.once("listening", () => listener.close(() => resolve(true)));
+            listener.once("error", () => resolve(false));
+        });
+        const port = PORT_MIN + Math.floor(Math.random() * PORT_COUNT);
+        listener.listen(port, "127.0.0.1");
+        if (await isFree) return port;
+    }
+}
+
 class Server {
     #child;
     #ended;
@@ -53,6 +71,7 @@ class Server {
     }
 
     async start() {
+        this.port ||= await freePort();
         const words = ["serve", "--port", this.port, "--admin-port", 0, "--data", this.folder, ...this.#words];
         this.#child = spawn(PROGRAM, words.map(String), { stdio: ["ignore", "pipe", "pipe"] });
         this.#ended = once(this.#child, "exit").then(([code, signal]) => ({ code, signal }));

@@ -15,7 +15,7 @@ TEST(every_flipped_bit_of_a_roll_is_seen)
     rolls_begin(&r);
     rolls_add_segment(&r, &d, 20, 60);
     assert_non_null(sl_faulty_content(r.faulty, name, &bytes));
-    for (uint64_t offset = 0; offset < bytes; offset++) {
+    for (uint64_t offset = 0; offset < bytes; offset += SWEEP_STEP) {
         const unsigned bit = (unsigned)dice_pick(&d, 8);
         EXPECT(sl_faulty_flip(r.faulty, name, offset, bit));
         EXPECT_ROW(rolls_load(&r, 1) == SL_ERR_CORRUPT, offset);
@@ -140,7 +140,7 @@ TEST(every_call_that_fails_while_rolls_are_merged_is_told_and_loses_nothing)
     static rolls r;
     bool failed = true;
 
-    for (uint64_t step = 0; failed; step++) {
+    for (uint64_t step = 0; failed; step += SWEEP_STEP) {
         sl_err err;
         fill_for_faults(&r, 18); /* more than are merged at a time: the chain gets shorter in steps */
         sl_faulty_fail_after(r.faulty, step, step % 2 ? SL_ERR_IO : SL_ERR_NO_SPACE);
@@ -163,7 +163,7 @@ TEST(a_power_cut_at_any_call_of_a_merge_loses_no_stream)
     static rolls r;
     bool is_dead = true;
 
-    for (uint64_t step = 0; is_dead; step++) {
+    for (uint64_t step = 0; is_dead; step += SWEEP_STEP) {
         fill_for_faults(&r, 18);
         sl_faulty_cut_after(r.faulty, step, 77 * step + 1);
         (void)sl_roll_merge(r.disk, made_store(), 1, 18);
