@@ -25,17 +25,6 @@ static bool is_id(const sl_wire_id *id)
     return id->form == SL_WIRE_ID_STRUCTURED || id->form == SL_WIRE_ID_TEXT;
 }
 
-static bool are_ids(const sl_wire_ids *ids)
-{
-    sl_wire_walk walk = sl_wire_items_walk(&ids->items);
-    sl_wire_id id;
-
-    while (ids->count > 0 && sl_wire_ids_next(&walk, &id))
-        if (!is_id(&id))
-            return false;
-    return true;
-}
-
 /* --- confirmation --- */
 
 static bool take_confirmation(sl_consuming *c)
@@ -320,7 +309,7 @@ static bool take_settled(sl_consuming *c, const sl_persistent_response *response
 {
     const sl_wire_ids *const lists[] = { &response->settled.ids, &response->settled.lost };
 
-    if (!are_ids(lists[0]) || !are_ids(lists[1]))
+    if (lists[0]->wrong_count + lists[1]->wrong_count > 0)
         return broken(c, "the server answered about something that is not an id");
     for (size_t i = 0; i < SL_COUNT_OF(lists); i++) {
         sl_wire_walk walk = sl_wire_items_walk(&lists[i]->items);
@@ -373,7 +362,7 @@ static bool take_stopped(sl_consuming *c, const sl_persistent_response *response
 
     if (is_ours && !c->stop_said)
         return broken(c, "the server answered a Stop that was never sent");
-    if (!are_ids(&response->stopped.outstanding))
+    if (response->stopped.outstanding.wrong_count > 0)
         return broken(c, "the server listed something outstanding that is not an id");
     c->is_stopped = true;
     c->stopped_by = is_ours ? SL_CONSUMER_BY_ITSELF : stopped.asked_by;

@@ -55,9 +55,10 @@ typedef struct sl_wire_items {
     uint32_t number; /* of the repeated field */
 } sl_wire_items;
 
-/* To be written: `list` and `form`. When decoded: `items`, and every one of them is well-formed protobuf. */
+/* To be written: `list` and `form`. When decoded: `items`, every one of which is well-formed protobuf, and how many of them are no
+ * UUIDs. */
 typedef struct sl_wire_ids {
-    size_t count;
+    size_t count, wrong_count;
     const sl_uuid *list;
     sl_wire_id_form form;
     sl_wire_items items;

@@ -45,13 +45,9 @@ static const char *wrong_labels(const sl_persistent_options *options)
 
 static const char *wrong_ids(const sl_wire_ids *ids)
 {
-    sl_wire_walk walk = sl_wire_items_walk(&ids->items);
-    sl_wire_id id;
-
-    while (ids->count > 0 && sl_wire_ids_next(&walk, &id))
-        if (id.form != SL_WIRE_ID_STRUCTURED && id.form != SL_WIRE_ID_TEXT)
-            return "An id is not a UUID. Send the id of the link if there is one, else that of the event.";
-    return NULL;
+    if (ids->wrong_count == 0)
+        return NULL;
+    return "An id is not a UUID. Send the id of the link if there is one, else that of the event.";
 }
 
 static const char *wrong_options(const sl_persistent_options *options)

@@ -207,6 +207,8 @@ void sl_wire_count_id(sl_proto_reader *reader, const sl_proto_field *field, sl_w
 
     sl_wire_take_id(reader, field, &id);
     into->count++;
+    if (id.form != SL_WIRE_ID_STRUCTURED && id.form != SL_WIRE_ID_TEXT)
+        into->wrong_count++;
 }
 
 void sl_wire_count_label(sl_proto_reader *reader, const sl_proto_field *field, sl_wire_labels *into)
