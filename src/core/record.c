@@ -4,6 +4,8 @@
  * differ from what was written. A cursor that failed stays failed and touches nothing more. */
 #include "core/record.h"
 
+#include "base/little.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -21,46 +23,41 @@ static bool step(cursor *c, size_t bytes)
     return !c->failed;
 }
 
-/* An unsigned number of `bytes` bytes, at most eight. */
-static void number(cursor *c, uint64_t *value, size_t bytes)
-{
-    if (!step(c, bytes))
-        return;
-    if (c->out == NULL)
-        *value = 0;
-    for (size_t i = 0; i < bytes; i++) {
-        if (c->out != NULL)
-            c->out[c->at + i] = (uint8_t)(*value >> (8 * i));
-        else
-            *value |= (uint64_t)c->in[c->at + i] << (8 * i);
-    }
-    c->at += bytes;
-}
-
 static void u64(cursor *c, uint64_t *value)
 {
-    number(c, value, 8);
+    if (!step(c, sizeof *value))
+        return;
+    if (c->out != NULL)
+        sl_put_u64(c->out + c->at, *value);
+    else
+        *value = sl_get_u64(c->in + c->at);
+    c->at += sizeof *value;
 }
 
 static void u32(cursor *c, uint32_t *value)
 {
-    uint64_t wide = *value;
-
-    number(c, &wide, 4);
-    *value = (uint32_t)wide;
+    if (!step(c, sizeof *value))
+        return;
+    if (c->out != NULL)
+        sl_put_u32(c->out + c->at, *value);
+    else
+        *value = sl_get_u32(c->in + c->at);
+    c->at += sizeof *value;
 }
 
 /* One byte below `count`: what enums and booleans are. Anything else on the way in is damage. */
 static unsigned choice(cursor *c, unsigned value, unsigned count)
 {
-    uint64_t wide = value;
-
-    number(c, &wide, 1);
-    if (wide >= count) {
-        c->failed = true;
+    assert(value < count);
+    if (!step(c, 1))
         return 0;
-    }
-    return (unsigned)wide;
+    if (c->out != NULL)
+        c->out[c->at] = (uint8_t)value;
+    else
+        value = c->in[c->at];
+    c->failed = value >= count;
+    c->at++;
+    return c->failed ? 0 : value;
 }
 
 static void boolean(cursor *c, bool *value)

@@ -15,6 +15,7 @@
 #define SL_STORE_JOURNAL_FORMAT_H
 
 #include "base/err.h"
+#include "base/little.h"
 #include "base/uuid.h"
 
 #include <stdbool.h>
@@ -108,42 +109,5 @@ sl_record_view sl_record_peek(const uint8_t *at);
  * *ret_end is the position after its last record. */
 sl_err sl_frame_check(const uint8_t *at, size_t bytes_left, uint32_t seed, sl_frame_header *ret_header,
                       uint64_t *ret_end);
-
-/* Numbers in little-endian, at any address. Here, because with each event some twenty of them are written: the compiler makes
- * one move of each. */
-static inline void sl_put_u16(uint8_t *at, uint16_t value)
-{
-    at[0] = (uint8_t)value;
-    at[1] = (uint8_t)(value >> 8);
-}
-
-static inline void sl_put_u32(uint8_t *at, uint32_t value)
-{
-    at[0] = (uint8_t)value;
-    at[1] = (uint8_t)(value >> 8);
-    at[2] = (uint8_t)(value >> 16);
-    at[3] = (uint8_t)(value >> 24);
-}
-
-static inline void sl_put_u64(uint8_t *at, uint64_t value)
-{
-    for (int i = 0; i < 8; i++)
-        at[i] = (uint8_t)(value >> (8 * i));
-}
-
-static inline uint16_t sl_get_u16(const uint8_t *at)
-{
-    return (uint16_t)(at[0] | at[1] << 8);
-}
-
-static inline uint32_t sl_get_u32(const uint8_t *at)
-{
-    return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
-}
-
-static inline uint64_t sl_get_u64(const uint8_t *at)
-{
-    return sl_get_u32(at) | (uint64_t)sl_get_u32(at + 4) << 32;
-}
 
 #endif
