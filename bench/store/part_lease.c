@@ -63,7 +63,7 @@ static void leases_make(leases *l)
     for (size_t i = 0; i < count; i += 2)
         make_pair(l, &l->effects[i]);
     for (size_t i = 0; i < count; i++)
-        l->ops[i] = (sl_op){ .kind = SL_OP_GROUP_RECORD, .group_record = { GROUP, &l->effects[i] } };
+        l->ops[i] = (sl_op){ .kind = SL_OP_GROUP_RECORD, .group_record = { GROUP, &l->effects[i], 1 } };
     for (size_t i = 0; i < OPS; i++)
         bytes += record_bytes(&l->effects[i]);
     l->batch_bytes = bench_frame_bytes(bytes);

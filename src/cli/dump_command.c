@@ -17,6 +17,7 @@ typedef struct dumping {
     const sl_invocation *invocation;
     bool shows_data;
     uint64_t segment; /* of the line before */
+    sl_effect effect; /* the one to be shown, of a record of a group */
     sl_progress progress;
 } dumping;
 
@@ -98,7 +99,7 @@ static void record_fields(const dumping *d, sl_fields *f, const sl_journal_recor
     if (record->kind == SL_JOURNAL_GROUP_CREATE || record->kind == SL_JOURNAL_GROUP_UPDATE)
         sl_field_bytes(f, "definition", record->definition);
     else if (record->kind == SL_JOURNAL_GROUP)
-        sl_field_effect(f, &record->effect);
+        sl_field_effect(f, &d->effect);
     else if (record->kind == SL_JOURNAL_GROUP_STATE)
         state_fields(d, f, record);
 }
@@ -141,14 +142,26 @@ static void show_text(dumping *d, const sl_journal_record *record)
     fputc('\n', f.out);
 }
 
-static void show_record(void *ctx, const sl_journal_record *record)
+static void show_one(dumping *d, const sl_journal_record *record)
 {
-    dumping *const d = ctx;
-
     if (d->invocation->json)
         show_json(d, record);
     else
         show_text(d, record);
+}
+
+/* A line for each of several records of a group that were written as one: they happened one after the other. */
+static void show_record(void *ctx, const sl_journal_record *record)
+{
+    dumping *const d = ctx;
+    sl_str rest = record->records;
+
+    if (record->malformed || record->kind != SL_JOURNAL_GROUP) {
+        show_one(d, record);
+        return;
+    }
+    while (sl_journal_record_next(&rest, &d->effect) == SL_OK)
+        show_one(d, record);
 }
 
 static void show_finding(void *ctx, const sl_finding *finding)

@@ -81,13 +81,14 @@ typedef struct sl_journal_record {
     sl_event event;         /* EVENT */
     uint64_t group;         /* the five kinds of one group */
     sl_str definition;      /* GROUP_CREATE, GROUP_UPDATE, the first part of a GROUP_STATE */
-    sl_effect effect;       /* GROUP */
+    sl_str records;         /* GROUP: one or more, see sl_journal_record_next() */
     bool is_first, is_last; /* parts of a GROUP_STATE */
     sl_str state;           /* GROUP_STATE: records, see sl_journal_state_next() */
     uint64_t groups_from;   /* GROUPS_FROM: a segment */
 } sl_journal_record;
 
-/* Takes the next record from the front of `state`. SL_OK, SL_ERR_EMPTY, SL_ERR_CORRUPT. */
+/* Takes the next record from the front of `records` or `state`. SL_OK, SL_ERR_EMPTY, SL_ERR_CORRUPT. */
+sl_err sl_journal_record_next(sl_str *records, sl_effect *ret_effect);
 sl_err sl_journal_state_next(sl_str *state, sl_effect *ret_effect);
 
 typedef struct sl_dump_range {

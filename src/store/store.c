@@ -82,6 +82,18 @@ static sl_err check_definition(uint64_t group, sl_str definition)
     return definition.bytes > SL_GROUP_DEFINITION_BYTES_MAX ? SL_ERR_TOO_LARGE : SL_OK;
 }
 
+static sl_err check_records(const sl_op *op)
+{
+    const uint32_t count = op->group_record.record_count;
+    bool are_records = op->group_record.group != 0 && count > 0;
+
+    for (uint32_t i = 0; i < count && i < SL_OP_RECORDS_MAX && are_records; i++)
+        are_records = sl_effect_is_record(op->group_record.records[i].kind);
+    if (!are_records)
+        return SL_ERR_INVALID;
+    return count > SL_OP_RECORDS_MAX ? SL_ERR_TOO_LARGE : SL_OK;
+}
+
 static sl_err check_op(const sl_op *op)
 {
     switch (op->kind) {
@@ -91,10 +103,7 @@ static sl_err check_op(const sl_op *op)
     case SL_OP_GROUP_CREATE: return check_definition(op->group_create.group, op->group_create.definition);
     case SL_OP_GROUP_UPDATE: return check_definition(op->group_update.group, op->group_update.definition);
     case SL_OP_GROUP_DELETE: return op->group_delete.group == 0 ? SL_ERR_INVALID : SL_OK;
-    case SL_OP_GROUP_RECORD:
-        return op->group_record.group != 0 && sl_effect_is_record(op->group_record.record->kind)
-                   ? SL_OK
-                   : SL_ERR_INVALID;
+    case SL_OP_GROUP_RECORD: return check_records(op);
     }
     return SL_ERR_INVALID;
 }

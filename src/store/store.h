@@ -32,6 +32,7 @@ enum {
     SL_EVENT_BYTES_MAX = 16 * 1024 * 1024, /* data + metadata, as KurrentDB's MaxAppendEventSize */
     SL_BATCH_BYTES_MAX = 32 * 1024 * 1024, /* all of one batch: half a segment, so that one always fits */
     SL_BATCH_OPS_MAX = 4096,
+    SL_OP_RECORDS_MAX = 64,            /* of a group; more of them cost hardly less for each */
     SL_RECORD_HEAD_BYTES = 128,        /* what each event and each op counts for beside its texts and data */
     SL_METADATA_BYTES_MAX = 64 * 1024, /* data of an event in a $$ stream: it is parsed as JSON, in memory */
     SL_GROUP_DEFINITION_BYTES_MAX = 64 * 1024,
@@ -71,7 +72,7 @@ typedef enum sl_op_kind {
     SL_OP_TOMBSTONE,    /* for ever */
     SL_OP_GROUP_CREATE, /* a group exists, described by `definition` */
     SL_OP_GROUP_DELETE, /* and does not any more: its records are forgotten */
-    SL_OP_GROUP_RECORD, /* something that core/group.h emitted for it */
+    SL_OP_GROUP_RECORD, /* what core/group.h emitted for it: all of it or nothing, and loaded in this order */
     SL_OP_GROUP_UPDATE, /* an existing group has another `definition` from now on; its records stay */
 } sl_op_kind;
 
@@ -100,7 +101,8 @@ typedef struct sl_op {
         } group_delete;
         struct {
             uint64_t group;
-            const sl_effect *record;
+            const sl_effect *records;
+            uint32_t record_count; /* 1 to SL_OP_RECORDS_MAX */
         } group_record;
         struct {
             uint64_t group;

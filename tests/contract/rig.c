@@ -240,7 +240,7 @@ sl_op drop_op(uint64_t group)
 
 sl_op record_op(uint64_t group, const sl_effect *record)
 {
-    return (sl_op){ .kind = SL_OP_GROUP_RECORD, .group_record = { group, record } };
+    return (sl_op){ .kind = SL_OP_GROUP_RECORD, .group_record = { group, record, 1 } };
 }
 
 static void note_answer(void *ctx, const sl_commit *commit)

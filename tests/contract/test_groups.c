@@ -192,6 +192,35 @@ TEST(a_refused_batch_brings_back_a_group_that_it_deleted)
     rig_close(&r);
 }
 
+/* --- several records in one --- */
+
+TEST(records_of_one_op_are_loaded_in_their_order_and_none_of_a_refused_one)
+{
+    rig r = rig_open();
+    sl_effect effects[SL_OP_RECORDS_MAX];
+    sl_op ops[] = { record_op(1, effects), record_op(9, effects) };
+    uint64_t written = 0;
+
+    EXPECT_OK(create(&r, 1, "g"));
+    for (uint32_t i = 0; i < SL_OP_RECORDS_MAX; i++)
+        effects[i] = epoch(i + 1);
+    for (uint32_t count = 1; count <= SL_OP_RECORDS_MAX; count += 21) {
+        ops[0].group_record.record_count = count;
+        EXPECT_OK(commit(&r, ops, 1).err);
+        written += count;
+        EXPECT_ERR(commit(&r, ops, 2).err, SL_ERR_NOT_FOUND);
+    }
+    EXPECT_OK(record(&r, 1, 4711));
+    reload(&r);
+    EXPECT_EQ(got.record_count, written + 1);
+    EXPECT_EQ(got.records[0].epoch, 1); /* of one, then of 22, of 43 and of 64 */
+    for (uint32_t i = 0; i < 22; i++)
+        EXPECT_EQ(got.records[1 + i].epoch, i + 1);
+    EXPECT_EQ(got.records[written - 1].epoch, SL_OP_RECORDS_MAX);
+    EXPECT_EQ(got.records[written].epoch, 4711);
+    rig_close(&r);
+}
+
 /* --- other definitions --- */
 
 /* Group 1 is there with this definition and records from 1 to record_count, and no other group is. */

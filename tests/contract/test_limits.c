@@ -124,6 +124,8 @@ TEST(other_ops_are_checked)
 {
     rig r = rig_open();
     const sl_effect answer_effect = { .kind = SL_EFFECT_SETTLED }, record = { .kind = SL_EFFECT_EPOCH };
+    sl_effect many[SL_OP_RECORDS_MAX + 1] = { { .kind = SL_EFFECT_EPOCH } }; /* all zero: each is one */
+    sl_op records = record_op(1, many);
     const sl_event_in e = event(1);
     sl_op no_id = delete_op("s", ANY), event_op = append_op("s", ANY, &e, 1), create = create_op(3, "g");
     sl_op large = create_op(4, long_text(SL_GROUP_DEFINITION_BYTES_MAX + 1));
@@ -141,6 +143,13 @@ TEST(other_ops_are_checked)
     EXPECT_ERR(try_one(&r, drop_op(0)), SL_ERR_INVALID);
     EXPECT_ERR(try_one(&r, record_op(0, &record)), SL_ERR_INVALID);
     EXPECT_ERR(try_one(&r, record_op(1, &answer_effect)), SL_ERR_INVALID);
+    records.group_record.record_count = SL_OP_RECORDS_MAX + 1;
+    EXPECT_ERR(try_one(&r, records), SL_ERR_TOO_LARGE);
+    records.group_record.record_count = 0;
+    EXPECT_ERR(try_one(&r, records), SL_ERR_INVALID);
+    many[SL_OP_RECORDS_MAX - 1].kind = SL_EFFECT_SETTLED;
+    records.group_record.record_count = SL_OP_RECORDS_MAX;
+    EXPECT_ERR(try_one(&r, records), SL_ERR_INVALID);
     EXPECT_ERR(try(&r, &event_op, 1, SL_DURABLE_WRITTEN), SL_ERR_INVALID);
     EXPECT_OK(try(&r, &create, 1, SL_DURABLE_WRITTEN));
     EXPECT_ERR(try_one(&r, large), SL_ERR_TOO_LARGE);

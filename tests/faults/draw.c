@@ -90,6 +90,9 @@ static model_op draw_group_op(draw *from, const model *m)
         op.kind = dice_one_in(&from->d, 4) ? SL_OP_GROUP_CREATE : SL_OP_GROUP_DELETE;
     else if (dice_one_in(&from->d, 10))
         op.kind = SL_OP_GROUP_UPDATE;
+    op.id_count = 1;
+    while (op.kind == SL_OP_GROUP_RECORD && op.id_count < MODEL_IDS_MAX && dice_one_in(&from->d, 2))
+        op.ids[op.id_count++] = from->next_number++;
     return op;
 }
 
@@ -146,9 +149,11 @@ static sl_op group_for(drawn *b, uint32_t index)
     } else if (op->kind == SL_OP_GROUP_DELETE) {
         store_op.group_delete.group = group;
     } else {
-        b->records[index] = text_record(op->ids[0]);
+        for (int i = 0; i < op->id_count; i++)
+            b->records[index][i] = text_record(op->ids[i]);
         store_op.group_record.group = group;
-        store_op.group_record.record = &b->records[index];
+        store_op.group_record.records = b->records[index];
+        store_op.group_record.record_count = (uint32_t)op->id_count;
     }
     return store_op;
 }

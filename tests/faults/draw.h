@@ -30,7 +30,7 @@ typedef struct drawn { /* a batch, and the memory of its texts */
     uint32_t op_count;
     model_op ops[DRAW_OPS_MAX];
     sl_op store_ops[DRAW_OPS_MAX];
-    sl_effect records[DRAW_OPS_MAX];
+    sl_effect records[DRAW_OPS_MAX][MODEL_IDS_MAX];
     sl_event_in events[DRAW_OPS_MAX][MODEL_IDS_MAX];
     char definitions[DRAW_OPS_MAX][TEXT_DEFINITION_BYTES_MAX];
     char texts[DRAW_OPS_MAX][MODEL_IDS_MAX][TEXT_EVENT_BYTES_MAX];

@@ -250,8 +250,10 @@ static model_result do_group(model *m, const model_op *op)
     if (group->exists == (op->kind == SL_OP_GROUP_CREATE))
         return (model_result){ .err = group->exists ? SL_ERR_EXISTS : SL_ERR_NOT_FOUND };
     if (op->kind == SL_OP_GROUP_RECORD) {
-        record = text_record(op->ids[0]);
-        model_group_add(group, &record);
+        for (int i = 0; i < op->id_count; i++) {
+            record = text_record(op->ids[i]);
+            model_group_add(group, &record);
+        }
         return (model_result){ .err = SL_OK };
     }
     if (op->kind == SL_OP_GROUP_UPDATE) {

@@ -265,7 +265,7 @@ static void advance_groups(filling *f)
     const sl_effect record = checkpoint(f->commits);
 
     for (uint64_t group = 1; group <= value(GROUPS); group++) {
-        const sl_op op = { .kind = SL_OP_GROUP_RECORD, .group_record = { group, &record } };
+        const sl_op op = { .kind = SL_OP_GROUP_RECORD, .group_record = { group, &record, 1 } };
         commit(f, &op, 1);
     }
 }

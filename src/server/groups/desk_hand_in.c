@@ -205,19 +205,42 @@ static sl_op op_of_append(const desk_append *append, sl_event_in *event)
                     .append = { .stream = append->stream, .events = event, .event_count = 1 } };
 }
 
-static uint32_t fill_ops(const sl_desk *desk, const desk_record *records, uint32_t count, sl_op *ops,
-                         sl_event_in *events)
-{
-    uint32_t op_count = 0;
+/* One thread, and the store keeps nothing of them. */
+typedef struct op_room {
+    sl_op ops[SL_BATCH_OPS_MAX];
+    sl_event_in events[OPS_MAX];
+    sl_effect effects[OPS_MAX];
+    uint32_t op_count, effect_count;
+    bool may_add; /* the last op takes more records */
+} op_room;
 
+/* Records that follow each other are one op, as far as it goes: the store has less to do for each. */
+static void add_record(op_room *room, uint64_t group, const sl_effect *effect)
+{
+    if (!room->may_add)
+        room->ops[room->op_count++] =
+            (sl_op){ .kind = SL_OP_GROUP_RECORD,
+                     .group_record = { group, &room->effects[room->effect_count], 0 } };
+    room->effects[room->effect_count++] = *effect;
+    room->may_add = ++room->ops[room->op_count - 1].group_record.record_count < SL_OP_RECORDS_MAX;
+}
+
+static void add_append(op_room *room, const desk_append *append, uint32_t nth)
+{
+    room->ops[room->op_count++] = op_of_append(append, &room->events[nth]);
+    room->may_add = false;
+}
+
+static void fill_ops(op_room *room, uint64_t group, const desk_record *records, uint32_t count)
+{
+    room->op_count = room->effect_count = 0;
+    room->may_add = false;
     for (uint32_t i = 0; i < count; i++) {
         if (records[i].is_record)
-            ops[op_count++] =
-                (sl_op){ .kind = SL_OP_GROUP_RECORD, .group_record = { desk->number, &records[i].effect } };
+            add_record(room, group, &records[i].effect);
         if (records[i].append != NULL)
-            ops[op_count++] = op_of_append(records[i].append, &events[i]);
+            add_append(room, records[i].append, i);
     }
-    return op_count;
 }
 
 /* Not while something else of the group waits for its records: an event whose lease stands between two acknowledgements, with nothing
@@ -232,13 +255,13 @@ static bool is_patient(const sl_desk *desk, const desk_packet *packet, uint32_t 
 
 static sl_err submit(sl_desk *desk, desk_packet *packet, const desk_record *records, uint32_t count)
 {
-    static sl_op ops[SL_BATCH_OPS_MAX]; /* one thread, and the store keeps nothing of it */
-    static sl_event_in events[OPS_MAX];
-    const sl_batch batch = { .ops = ops,
-                             .op_count = fill_ops(desk, records, count, ops, events),
-                             .durability = packet->sync ? SL_DURABLE_SYNC : SL_DURABLE_WRITTEN,
-                             .patient = is_patient(desk, packet, count) };
+    static op_room room;
+    sl_batch batch = { .ops = room.ops,
+                       .durability = packet->sync ? SL_DURABLE_SYNC : SL_DURABLE_WRITTEN,
+                       .patient = is_patient(desk, packet, count) };
 
+    fill_ops(&room, desk->number, records, count);
+    batch.op_count = room.op_count;
     if (batch.op_count == 0) { /* appends that were dropped */
         packet_finish(packet, SL_OK);
         return SL_ERR_EMPTY;

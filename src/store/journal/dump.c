@@ -74,6 +74,23 @@ static sl_err read_state(const sl_record_view *view, sl_journal_record *record)
     return err == SL_ERR_EMPTY ? SL_OK : err;
 }
 
+static sl_err read_records(sl_str rest, sl_journal_record *record)
+{
+    sl_effect effect;
+    sl_err err;
+
+    record->records = rest;
+    do
+        err = sl_group_next(&rest, &effect);
+    while (err == SL_OK && rest.bytes > 0);
+    return err;
+}
+
+sl_err sl_journal_record_next(sl_str *records, sl_effect *ret_effect)
+{
+    return records->bytes == 0 ? SL_ERR_EMPTY : sl_group_next(records, ret_effect);
+}
+
 static sl_err read_group(const sl_record_view *view, sl_journal_record *record)
 {
     sl_str rest;
@@ -82,7 +99,7 @@ static sl_err read_group(const sl_record_view *view, sl_journal_record *record)
     if (err != SL_OK)
         return err;
     if (view->kind == SL_RECORD_GROUP)
-        return decode_all((const uint8_t *)rest.data, rest.bytes, &record->effect);
+        return read_records(rest, record);
     if (view->kind == SL_RECORD_GROUP_CREATE || view->kind == SL_RECORD_GROUP_UPDATE)
         record->definition = rest;
     else if (rest.bytes > 0)

@@ -10,7 +10,7 @@
 
 enum {
     STATE_AFTER = 1024, /* records since the last state, beyond as many as would fill its bytes */
-    RECORD_BYTES_ABOUT = 128,
+    RECORD_BYTES_ABOUT = 40,
     TABLE_LENGTH_FIRST = 64
 };
 
@@ -193,13 +193,13 @@ static sl_err update(journal_groups *groups, uint64_t number, sl_str definition)
     return SL_OK;
 }
 
-static sl_err count_record(journal_groups *groups, uint64_t number)
+static sl_err count_records(journal_groups *groups, uint64_t number, uint64_t count)
 {
     journal_group *const group = find(groups, number);
 
     if (group == NULL)
         return SL_ERR_NOT_FOUND;
-    group->record_count++;
+    group->record_count += count;
     if (sl_list_empty(&group->in_due) &&
         group->record_count > STATE_AFTER + group->state_bytes / RECORD_BYTES_ABOUT)
         sl_list_push_back(&groups->due, &group->in_due);
@@ -216,7 +216,7 @@ sl_err journal_groups_take(journal_groups *groups, const sl_op *op, uint64_t pos
     if (op->kind == SL_OP_GROUP_UPDATE)
         return update(groups, op->group_update.group, op->group_update.definition);
     assert(op->kind == SL_OP_GROUP_RECORD);
-    return count_record(groups, op->group_record.group);
+    return count_records(groups, op->group_record.group, op->group_record.record_count);
 }
 
 void journal_groups_keep(journal_groups *groups)
@@ -324,6 +324,21 @@ static sl_err replay_state(journal_groups *groups, const sl_record_view *record,
     return SL_OK;
 }
 
+static sl_err replay_records(journal_groups *groups, uint64_t number, sl_str rest)
+{
+    uint64_t count = 0;
+    sl_effect effect;
+
+    do {
+        const sl_err err = sl_group_next(&rest, &effect);
+
+        if (err != SL_OK)
+            return err;
+        count++;
+    } while (rest.bytes > 0);
+    return count_records(groups, number, count);
+}
+
 sl_err journal_groups_replay(journal_groups *groups, const sl_record_view *record, uint64_t segment)
 {
     uint64_t number;
@@ -341,7 +356,7 @@ sl_err journal_groups_replay(journal_groups *groups, const sl_record_view *recor
     else if (record->kind == SL_RECORD_GROUP_UPDATE)
         err = update(groups, number, rest);
     else
-        err = count_record(groups, number);
+        err = replay_records(groups, number, rest);
     journal_groups_keep(groups);
     /* The first segment may begin in the middle of a group whose state comes later. */
     return err == SL_ERR_NOT_FOUND ? SL_OK : err;
@@ -358,6 +373,19 @@ static sl_err load_bytes(const sl_loader *loader, uint64_t group, const uint8_t 
     if (err != SL_OK || used != byte_count)
         return SL_ERR_CORRUPT;
     return loader->record(loader->ctx, group, &effect);
+}
+
+static sl_err load_records(const sl_loader *loader, uint64_t group, sl_str rest)
+{
+    sl_effect effect;
+    sl_err err;
+
+    do {
+        err = sl_group_next(&rest, &effect);
+        if (err == SL_OK)
+            err = loader->record(loader->ctx, group, &effect);
+    } while (err == SL_OK && rest.bytes > 0);
+    return err;
 }
 
 static sl_err load_state(const sl_loader *loader, const sl_record_view *record)
@@ -395,6 +423,6 @@ sl_err journal_groups_load(const journal_groups *groups, const sl_record_view *r
     if (err == SL_OK && record->kind == SL_RECORD_GROUP_STATE && record->position < group->state_end)
         err = load_state(loader, record);
     if (err == SL_OK && record->kind == SL_RECORD_GROUP && record->position >= group->state_end)
-        err = load_bytes(loader, number, (const uint8_t *)rest.data, rest.bytes);
+        err = load_records(loader, number, rest);
     return err;
 }

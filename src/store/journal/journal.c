@@ -130,11 +130,19 @@ static sl_err put_group(journal_store *store, sl_record_kind kind, uint64_t grou
     return err;
 }
 
+static sl_err put_records(journal_store *store, const sl_op *op)
+{
+    uint8_t bytes[SL_OP_RECORDS_MAX * SL_RECORD_BYTES_MAX];
+    size_t used = 0;
+
+    for (uint32_t i = 0; i < op->group_record.record_count; i++)
+        used += sl_record_encode(&op->group_record.records[i], bytes + used);
+    return put_group(store, SL_RECORD_GROUP, op->group_record.group, (sl_str){ (const char *)bytes, used });
+}
+
 static sl_err out_group(void *ctx, uint64_t position, const sl_op *op)
 {
     journal_store *const store = ctx;
-    uint8_t bytes[SL_RECORD_BYTES_MAX];
-    size_t byte_count;
     const sl_err err =
         journal_groups_take(&store->groups, op, position, journal_last_shelf(store)->segment.number);
 
@@ -146,9 +154,7 @@ static sl_err out_group(void *ctx, uint64_t position, const sl_op *op)
         return put_group(store, SL_RECORD_GROUP_DELETE, op->group_delete.group, (sl_str){ 0 });
     if (op->kind == SL_OP_GROUP_UPDATE)
         return put_group(store, SL_RECORD_GROUP_UPDATE, op->group_update.group, op->group_update.definition);
-    byte_count = sl_record_encode(op->group_record.record, bytes);
-    return put_group(store, SL_RECORD_GROUP, op->group_record.group,
-                     (sl_str){ (const char *)bytes, byte_count });
+    return put_records(store, op);
 }
 
 static sl_err out_at(void *ctx, uint32_t stream, uint64_t revision, sl_event *ret_event)
@@ -181,7 +187,8 @@ static size_t op_bytes(const sl_op *op)
     case SL_OP_GROUP_CREATE: return sl_record_size(SL_GROUP_HEAD_BYTES + op->group_create.definition.bytes);
     case SL_OP_GROUP_UPDATE: return sl_record_size(SL_GROUP_HEAD_BYTES + op->group_update.definition.bytes);
     case SL_OP_GROUP_DELETE: return sl_record_size(SL_GROUP_HEAD_BYTES);
-    case SL_OP_GROUP_RECORD: return sl_record_size(SL_GROUP_HEAD_BYTES + SL_RECORD_BYTES_MAX);
+    case SL_OP_GROUP_RECORD:
+        return sl_record_size(SL_GROUP_HEAD_BYTES + op->group_record.record_count * SL_RECORD_BYTES_MAX);
     }
     return 0;
 }

@@ -120,6 +120,16 @@ sl_err sl_group_get(const sl_record_view *record, uint64_t *ret_group, sl_str *r
     return SL_OK;
 }
 
+sl_err sl_group_next(sl_str *rest, sl_effect *ret_effect)
+{
+    size_t used;
+    const sl_err err = sl_record_decode((const uint8_t *)rest->data, rest->bytes, ret_effect, &used);
+
+    if (err == SL_OK)
+        *rest = (sl_str){ rest->data + used, rest->bytes - used };
+    return err;
+}
+
 void sl_group_put(uint64_t group, sl_str rest, uint8_t *payload)
 {
     sl_put_u64(payload, group);

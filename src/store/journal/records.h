@@ -31,6 +31,9 @@ sl_err sl_event_get(const sl_record_view *record, sl_event *ret_event);
 sl_err sl_group_get(const sl_record_view *record, uint64_t *ret_group, sl_str *ret_rest);
 void sl_group_put(uint64_t group, sl_str rest, uint8_t *payload); /* SL_GROUP_HEAD_BYTES + rest.bytes */
 
+/* Takes the next of the records of a group from the front of `rest`, of a GROUP. There is one at least. SL_OK, SL_ERR_CORRUPT. */
+sl_err sl_group_next(sl_str *rest, sl_effect *ret_effect);
+
 /* A snapshot is a sequence of parts with nothing of the same group between them. It counts when its last part is there. */
 typedef struct sl_group_state {
     uint64_t group;

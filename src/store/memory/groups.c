@@ -219,11 +219,12 @@ static size_t records_since(const memory_group *group)
 static sl_err record(memory_store *store, uint64_t position, const sl_op *op)
 {
     memory_group *const group = group_find(store, op->group_record.group);
-    sl_err err;
+    sl_err err = SL_OK;
 
     if (group == NULL)
         return SL_ERR_NOT_FOUND;
-    err = add_record(store, group, position, op->group_record.record);
+    for (uint32_t i = 0; i < op->group_record.record_count && err == SL_OK; i++)
+        err = add_record(store, group, position, &op->group_record.records[i]);
     if (err == SL_OK && sl_list_empty(&group->in_due) &&
         records_since(group) > SNAPSHOT_AFTER + group->snapshot_count)
         sl_list_push_back(&store->groups.due, &group->in_due);

@@ -111,7 +111,7 @@ void fill(world *w)
 {
     const sl_op create = { .kind = SL_OP_GROUP_CREATE, .group_create = { 7, SL_STR("seven") } };
     const sl_effect record = { .kind = SL_EFFECT_CHECKPOINT, .checkpoint = { SL_LANE_MAIN, 1 } };
-    const sl_op settle = { .kind = SL_OP_GROUP_RECORD, .group_record = { 7, &record } };
+    const sl_op settle = { .kind = SL_OP_GROUP_RECORD, .group_record = { 7, &record, 1 } };
     const sl_op again = { .kind = SL_OP_GROUP_UPDATE, .group_update = { 7, SL_STR("seven again") } };
     const sl_op at_last = { .kind = SL_OP_GROUP_UPDATE, .group_update = { 7, SL_STR(FILLED_DEFINITION) } };
     const sl_op forget = { .kind = SL_OP_DELETE, .remove = { SL_STR("gone"), { 0 }, 1, { { 9 } } } };

@@ -456,6 +456,16 @@ static void note_state(dumped *d, const sl_journal_record *record)
     d->states += effect.checkpoint.below == 7;
 }
 
+static void note_group_record(dumped *d, const sl_journal_record *record)
+{
+    sl_str rest = record->records;
+    sl_effect effect;
+
+    EXPECT_OK(sl_journal_record_next(&rest, &effect));
+    EXPECT_ERR(sl_journal_record_next(&rest, &effect), SL_ERR_EMPTY);
+    d->checkpoints += record->group == 7 && effect.kind == SL_EFFECT_CHECKPOINT;
+}
+
 static void note_record(void *ctx, const sl_journal_record *record)
 {
     dumped *const d = ctx;
@@ -468,7 +478,7 @@ static void note_record(void *ctx, const sl_journal_record *record)
         d->events++;
         EXPECT(record->event.position == record->position && record->event.stream.bytes > 0);
     } else if (record->kind == SL_JOURNAL_GROUP) {
-        d->checkpoints += record->group == 7 && record->effect.kind == SL_EFFECT_CHECKPOINT;
+        note_group_record(d, record);
     } else if (record->kind == SL_JOURNAL_GROUP_STATE) {
         note_state(d, record);
     } else if (record->kind == SL_JOURNAL_GROUP_CREATE || record->kind == SL_JOURNAL_GROUP_UPDATE) {

@@ -306,7 +306,7 @@ TEST(a_group_is_carried_from_segment_to_segment)
     lab w = lab_open(0);
     const sl_op create = { .kind = SL_OP_GROUP_CREATE, .group_create = { 8, SL_STR("the definition") } };
     const sl_effect seven = { .kind = SL_EFFECT_EPOCH, .epoch = { .epoch = 7 } };
-    const sl_op record = { .kind = SL_OP_GROUP_RECORD, .group_record = { 8, &seven } };
+    const sl_op record = { .kind = SL_OP_GROUP_RECORD, .group_record = { 8, &seven, 1 } };
     uint64_t state = 7;
     loaded l = { 0 };
 
@@ -328,7 +328,7 @@ TEST(a_group_without_snapshots_is_found_in_old_segments)
     lab w = lab_open(0);
     const sl_op create = { .kind = SL_OP_GROUP_CREATE, .group_create = { 8, SL_STR("the definition") } };
     const sl_effect seven = { .kind = SL_EFFECT_EPOCH, .epoch = { .epoch = 7 } };
-    const sl_op record = { .kind = SL_OP_GROUP_RECORD, .group_record = { 8, &seven } };
+    const sl_op record = { .kind = SL_OP_GROUP_RECORD, .group_record = { 8, &seven, 1 } };
 
     EXPECT_OK(lab_commit(&w, &create));
     for (int i = 0; i < 3; i++) {

@@ -100,7 +100,7 @@ TEST(parking_is_one_step_whenever_the_power_goes)
         const sl_effect park = { .kind = SL_EFFECT_PARK, .park = { .place = { SL_LANE_MAIN, 5 } } };
         const sl_op ops[] = { { .kind = SL_OP_APPEND,
                                 .append = { SL_STR("parked"), { SL_EXPECT_ANY, 0 }, &event, 1 } },
-                              { .kind = SL_OP_GROUP_RECORD, .group_record = { 8, &park } } };
+                              { .kind = SL_OP_GROUP_RECORD, .group_record = { 8, &park, 1 } } };
         loaded l;
 
         a = (answer){ 0 };
@@ -128,7 +128,7 @@ TEST(a_claim_of_several_messages_is_there_as_a_whole)
         loaded l;
 
         for (int i = 0; i < 3; i++)
-            ops[i] = (sl_op){ .kind = SL_OP_GROUP_RECORD, .group_record = { 8, &leases[i] } };
+            ops[i] = (sl_op){ .kind = SL_OP_GROUP_RECORD, .group_record = { 8, &leases[i], 1 } };
         a = (answer){ 0 };
         sl_faulty_cut_after(w.disk, calls, 5 * calls + 1);
         submit_somehow(&w, ops, 3, &a);
@@ -149,8 +149,8 @@ TEST(a_lease_is_the_same_after_a_restart)
         .join = { .consumer = 3, .session = sl_uuid_from_halves(2, 2), .sends_started = true }
     };
     const sl_effect lease = lease_of(42);
-    const sl_op first = { .kind = SL_OP_GROUP_RECORD, .group_record = { 8, &join } };
-    const sl_op second = { .kind = SL_OP_GROUP_RECORD, .group_record = { 8, &lease } };
+    const sl_op first = { .kind = SL_OP_GROUP_RECORD, .group_record = { 8, &join, 1 } };
+    const sl_op second = { .kind = SL_OP_GROUP_RECORD, .group_record = { 8, &lease, 1 } };
     loaded l;
 
     EXPECT_OK(lab_commit(&w, &first));
@@ -190,7 +190,7 @@ static sl_op update_to(const char *definition)
 
 static sl_op record_of(const sl_effect *effect)
 {
-    return (sl_op){ .kind = SL_OP_GROUP_RECORD, .group_record = { 8, effect } };
+    return (sl_op){ .kind = SL_OP_GROUP_RECORD, .group_record = { 8, effect, 1 } };
 }
 
 /* Whatever is left of an update: a definition is the old one or the new one, and with it the leases that go with it. */

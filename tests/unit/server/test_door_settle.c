@@ -24,7 +24,7 @@ static const sl_op create = { .kind = SL_OP_GROUP_CREATE, .group_create = { 7, S
 static const sl_op append = { .kind = SL_OP_APPEND,
                               .append = { .stream = SL_STR_INIT("s"), .events = &event, .event_count = 1 } };
 static const sl_effect epoch = { .kind = SL_EFFECT_EPOCH, .epoch = { 1, 10 } };
-static const sl_op record = { .kind = SL_OP_GROUP_RECORD, .group_record = { 7, &epoch } };
+static const sl_op record = { .kind = SL_OP_GROUP_RECORD, .group_record = { 7, &epoch, 1 } };
 
 static sl_err settle(server_rig *rig, const sl_op *ops, uint32_t count, outcome *o)
 {

@@ -48,7 +48,7 @@ static uint32_t make_ops(sl_op ops[8], const sl_event_in *e, const sl_effect *re
     ops[2] = (sl_op){ .kind = SL_OP_APPEND, .append = { SL_STR("s"), any, e + 2, 1 } };
     ops[3] = (sl_op){ .kind = SL_OP_APPEND, .append = { SL_STR("$$t"), any, e + 3, 1 } };
     ops[4] = (sl_op){ .kind = SL_OP_GROUP_CREATE, .group_create = { 1, SL_STR("definition") } };
-    ops[5] = (sl_op){ .kind = SL_OP_GROUP_RECORD, .group_record = { 1, record } };
+    ops[5] = (sl_op){ .kind = SL_OP_GROUP_RECORD, .group_record = { 1, record, 1 } };
     ops[6] = (sl_op){ .kind = SL_OP_GROUP_UPDATE, .group_update = { 1, SL_STR("another one") } };
     ops[7] =
         (sl_op){ .kind = SL_OP_TOMBSTONE, .remove = { .stream = SL_STR("u"), .expected = any, .id = id } };
@@ -265,7 +265,7 @@ TEST(a_snapshot_without_memory_is_taken_later)
     const sl_store_setup setup = { .alloc = &alloc };
     const sl_effect record = { .kind = SL_EFFECT_EPOCH };
     const sl_op create = { .kind = SL_OP_GROUP_CREATE, .group_create = { 1, { 0 } } };
-    const sl_op op = { .kind = SL_OP_GROUP_RECORD, .group_record = { 1, &record } };
+    const sl_op op = { .kind = SL_OP_GROUP_RECORD, .group_record = { 1, &record, 1 } };
     sl_store *store = NULL;
     uint32_t count = 0;
     const sl_loader loader = { &count, count_group, count_record };
