@@ -254,6 +254,7 @@ static uint64_t look_after_ns(const sl_work *work, const sl_job *job)
     return heartbeat_ns == 0 ? LOOK_NS : sl_min_u64(LOOK_NS, heartbeat_ns / RENEWALS_PER_LEASE);
 }
 
+/* At the latest when the lease ends, if nothing renews it: somebody else may begin with the message in the next moment. */
 static void look_again(sl_work *work, const sl_job *job, uint64_t now_ns)
 {
     const uint64_t held_ns = held_until_ns(work, job);
@@ -261,6 +262,8 @@ static void look_again(sl_work *work, const sl_job *job, uint64_t now_ns)
     work->renewal_ns = sl_min_u64(work->renewal_ns, look_after_ns(work, job));
     if (held_ns > now_ns)
         work->renewal_ns = sl_min_u64(work->renewal_ns, held_ns - now_ns);
+    if (job->lease_until_ns > now_ns)
+        work->renewal_ns = sl_min_u64(work->renewal_ns, job->lease_until_ns - now_ns);
 }
 
 static void look_at_job(sl_work *work, sl_job *job)

@@ -208,20 +208,28 @@ static void judge_failure(sl_work *work, sl_job *job, const sl_result *result)
              verdict.reason == SL_RETRY_NEVER ? "" : "given up after the last attempt: ", result->reason);
 }
 
+static const char *how_stopped(const sl_work *work, bool is_lost)
+{
+    if (work->source->class->cancels_work)
+        return "the poll was cancelled";
+    return is_lost ? "work was ended, but its lease was over before: the source has counted that"
+                   : "work was interrupted, and its message is released";
+}
+
 /* Ended by us: because its time was over, which is its own failure; or by a drain or a lost lease, which is not. */
 static void judge_stopped(sl_work *work, sl_job *job)
 {
     const bool is_cancelled = work->source->class->cancels_work;
+    const bool is_lost = job->is_lost || job->lease_until_ns <= work_now_ns(work);
 
     if (job->why_late != NULL && !job->is_lost) {
         judge_failure(work, job,
                       &(sl_result){ .kind = SL_RESULT_FAILED, .reason = sl_str_from(job->why_late) });
         return;
     }
-    sl_log(&work->log, SL_LOG_INFO,
-           is_cancelled ? "the poll was cancelled" : "work was interrupted, and its message is released",
-           SL_LOG_STR("worker", work->name), SL_LOG_UUID("id", job->message.event_id),
-           SL_LOG_U64("attempt", job->message.attempt), SL_LOG_BOOL("lease_lost", job->is_lost));
+    sl_log(&work->log, SL_LOG_INFO, how_stopped(work, is_lost), SL_LOG_STR("worker", work->name),
+           SL_LOG_UUID("id", job->message.event_id), SL_LOG_U64("attempt", job->message.attempt),
+           SL_LOG_BOOL("lease_lost", is_lost));
     /* Where work is cancelled by design (S3.5) that is no reason to end with anything but 0 (S3.28). */
     sl_drain_count(&work->drain, is_cancelled ? SL_DRAIN_HANDED_BACK : SL_DRAIN_INTERRUPTED, 1);
     work_release(work, job);

@@ -41,6 +41,31 @@ static void reach_maximum(work_rig *rig)
     look_now(rig);
 }
 
+/* The lease ends between two looks, which are twenty minutes apart. */
+TEST(work_that_hangs_is_looked_at_when_its_lease_ends_and_not_later_B5_B8)
+{
+    work_rig rig;
+
+    work_rig_init(&rig);
+    rig.lease_ns = 3600 * 1000 * MS_NS;
+    work_rig_start(&rig);
+    rig.is_frozen = true;
+    work_rig_offer(&rig, 1);
+    work_rig_turns(&rig);
+    rig.jobs[1]->lease_until_ns = sl_loop_now_ns(rig.loop) + 60 * 1000 * MS_NS;
+    look_now(&rig);
+    EXPECT(is_wedged(&rig));
+    EXPECT(rig.work->renewal.is_set);
+    EXPECT(rig.work->renewal.at_ns <= rig.jobs[1]->lease_until_ns + 1000 * MS_NS);
+    rig.jobs[1]->lease_until_ns = sl_loop_now_ns(rig.loop);
+    look_now(&rig);
+    EXPECT(was_aborted(&rig));
+    work_rig_until(&rig, was_killed);
+    work_rig_turns(&rig);
+    EXPECT(strstr(rig.log_text, "its lease was over before") != NULL);
+    work_rig_done(&rig);
+}
+
 TEST(running_work_is_ended_at_the_maximum_although_its_lease_was_renewed_and_fails_with_that_reason_B8)
 {
     work_rig rig;
