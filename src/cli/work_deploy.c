@@ -149,7 +149,7 @@ static void write_systemd(const deployment *d, sl_text *text)
     snprintf(buffer, sizeof buffer,
              "[Service]\n"
              "Type=notify\n"
-             "ExecStart=/usr/bin/sluice work --notify ...\n"
+             "ExecStart=/usr/local/bin/sluice work --notify ...\n"
              "# SIGTERM is for sluice alone: it tells its handlers itself.\n"
              "KillMode=mixed\n"
              "TimeoutStopSec=%" PRIu64 "\n"

@@ -136,6 +136,30 @@ static sl_err check_ack_files(const sl_work_members *members, size_t index, sl_c
     return SL_OK;
 }
 
+static bool is_same_consumer(const sl_work_plan *a, const sl_work_plan *b)
+{
+    return a->consumer_name != NULL && b->consumer_name != NULL &&
+           strcmp(a->consumer_name, b->consumer_name) == 0 && strcmp(a->from, b->from) == 0;
+}
+
+/* Of a group, that is: whoever comes back under a name is taken for the one that was there before, with all that it held. Workers of
+ * different groups may all be called like their machine. */
+static sl_err check_names(const sl_work_members *members, size_t index, sl_complaint *complaint)
+{
+    const sl_work_plan *const plan = &members->all[index].plan;
+
+    for (size_t i = 0; i < index; i++) {
+        const sl_work_plan *const other = &members->all[i].plan;
+        if (!is_same_consumer(plan, other))
+            continue;
+        snprintf(complaint->text, sizeof complaint->text,
+                 "worker '%s' of the same source is called '%s' already: give each a name of its own.",
+                 other->name, sl_quote(plan->consumer_name).text);
+        return SL_ERR_INVALID;
+    }
+    return SL_OK;
+}
+
 static sl_err read_sections(const sl_invocation *invocation, sl_work_members *members,
                             sl_complaint *complaint)
 {
@@ -145,6 +169,8 @@ static sl_err read_sections(const sl_invocation *invocation, sl_work_members *me
         err = read_section(invocation, i, &members->budget, &members->all[i], complaint);
         if (err == SL_OK)
             err = check_ack_files(members, i, complaint);
+        if (err == SL_OK)
+            err = check_names(members, i, complaint);
         if (err != SL_OK)
             add_place(invocation, i, complaint);
     }

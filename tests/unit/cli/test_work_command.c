@@ -177,6 +177,12 @@ TEST(a_worker_of_a_file_that_is_wrong_is_named)
         "-c FILE --explain",
         "[work]\nfrom = sluice://h/s/g\nexec = x\n[work a]\nack-file = f\n[work b]\nack-file = f\n",
         "[work b]: the ack-file 'f' belongs to worker 'a' already");
+    expect_refused("-c FILE --explain",
+                   "[work]\nfrom = sluice://h/s/g\nexec = x\nname = pod-7\n[work a]\n[work b]\n",
+                   "[work b]: worker 'a' of the same source is called 'pod-7' already");
+    cJSON_Delete(explained("-c FILE --explain --json",
+                           "[work]\nexec = x\nname = pod-7\n[work a]\nfrom = sluice://h/s/g\n"
+                           "[work b]\nfrom = sluice://h/s/other\n"));
     expect_refused("-c FILE --explain", "[work a]\nstatus-port = 1\n",
                    "line 2: 'status-port' is about all workers of the process together: put it into [work].");
     expect_refused("-c FILE --explain", "[work a]\ngrace = 1m\n", "put it into [work].");
