@@ -150,8 +150,8 @@ static uint64_t op_bytes(const sl_op *op)
     case SL_OP_TOMBSTONE: return op->remove.stream.bytes;
     case SL_OP_GROUP_CREATE: return op->group_create.definition.bytes;
     case SL_OP_GROUP_UPDATE: return op->group_update.definition.bytes;
-    case SL_OP_GROUP_DELETE:
-    case SL_OP_GROUP_RECORD: return 0;
+    case SL_OP_GROUP_DELETE: return 0;
+    case SL_OP_GROUP_RECORD: return (op->group_record.record_count - 1) * SL_RECORD_HEAD_BYTES;
     }
     return 0;
 }
