@@ -61,6 +61,8 @@ typedef struct sl_handler_class {
     void (*abort)(sl_handler *handler, sl_job *job);
     void (*kill)(sl_handler *handler, sl_job *job);
     bool (*is_alive)(sl_handler *handler, sl_job *job); /* NULL: always */
+    /* Foreign code has not seen it yet, so no sign of life can be expected. NULL: it sees each at once. */
+    bool (*is_unbegun)(sl_handler *handler, sl_job *job);
     /* A drain has begun, and running work has until then (monotonic). Once. NULL: nobody wants to know. */
     void (*draining)(sl_handler *handler, uint64_t until_ns);
     void (*close)(sl_handler *handler);

@@ -156,6 +156,29 @@ static void end_wedged(sl_work *work, sl_job *job, const char *why_late)
     work_abort(work, job);
 }
 
+static uint64_t look_after_ns(const sl_work *work, const sl_job *job)
+{
+    const uint64_t heartbeat_ns = work->settings.heartbeat_ns;
+
+    if (has_lease(job))
+        return job->lease_ns / RENEWALS_PER_LEASE;
+    return heartbeat_ns == 0 ? LOOK_NS : sl_min_u64(LOOK_NS, heartbeat_ns / RENEWALS_PER_LEASE);
+}
+
+/* What waits inside of its handler may begin right before the next look. */
+static void note_unbegun(sl_work *work, sl_job *job, uint64_t now_ns)
+{
+    const sl_handler_class *const class = work->handler->class;
+
+    if (class->is_unbegun != NULL && class->is_unbegun(work->handler, job))
+        job->progress_ns = sl_add_sat_u64(now_ns, look_after_ns(work, job));
+}
+
+static bool is_silent(const sl_job *job, uint64_t max_ns, uint64_t now_ns)
+{
+    return max_ns != 0 && now_ns > sl_add_sat_u64(job->progress_ns, max_ns);
+}
+
 static bool shows_life(sl_work *work, sl_job *job, uint64_t now_ns)
 {
     const sl_handler_class *const class = work->handler->class;
@@ -164,7 +187,8 @@ static bool shows_life(sl_work *work, sl_job *job, uint64_t now_ns)
         report_wedged(work, job, "the handler is stopped or gone");
         return false;
     }
-    if (work->settings.heartbeat_ns != 0 && now_ns - job->progress_ns > work->settings.heartbeat_ns) {
+    note_unbegun(work, job, now_ns);
+    if (is_silent(job, work->settings.heartbeat_ns, now_ns)) {
         report_wedged(work, job, "no sign of life for longer than the heartbeat");
         return false;
     }
@@ -207,8 +231,8 @@ static bool wants_renewal(const sl_job *job, uint64_t now_ns)
     return left_ns <= job->lease_ns - job->lease_ns / RENEWALS_PER_LEASE;
 }
 
-/* Nobody tells us, because we did not ask: but by our clock, which began later than the source's, the message is somebody else's by now.
- * Work that comes to life again must not go on with it (B5). */
+/* Nobody tells us, because we did not ask: but by our clock the message is somebody else's about now. Work that comes to life again must
+ * not go on with it (B5). Released and not failed: the source counts the lease that ran out, and may have given the message to us again. */
 static void lease_is_over(sl_work *work, sl_job *job)
 {
     if (job->is_aborted)
@@ -239,20 +263,11 @@ static void watch(sl_work *work, sl_job *job, uint64_t now_ns)
 
     if (job->is_aborted || shows_life(work, job, now_ns))
         return;
-    if (silent_max_ns != 0 && now_ns - job->progress_ns >= silent_max_ns)
+    if (is_silent(job, silent_max_ns, now_ns))
         end_wedged(work, job, why_silent);
 }
 
 /* --- when to look --- */
-
-static uint64_t look_after_ns(const sl_work *work, const sl_job *job)
-{
-    const uint64_t heartbeat_ns = work->settings.heartbeat_ns;
-
-    if (has_lease(job))
-        return job->lease_ns / RENEWALS_PER_LEASE;
-    return heartbeat_ns == 0 ? LOOK_NS : sl_min_u64(LOOK_NS, heartbeat_ns / RENEWALS_PER_LEASE);
-}
 
 /* At the latest when the lease ends, if nothing renews it: somebody else may begin with the message in the next moment. */
 static void look_again(sl_work *work, const sl_job *job, uint64_t now_ns)

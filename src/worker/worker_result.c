@@ -212,7 +212,7 @@ static const char *how_stopped(const sl_work *work, bool is_lost)
 {
     if (work->source->class->cancels_work)
         return "the poll was cancelled";
-    return is_lost ? "work was ended, but its lease was over before: the source has counted that"
+    return is_lost ? "work was ended, and its lease is over"
                    : "work was interrupted, and its message is released";
 }
 

@@ -423,6 +423,19 @@ static void callback_kill(sl_handler *handler, sl_job *job)
     deliver_end(cb, job, state == CTX_QUEUED ? SL_RESULT_UNBEGUN : SL_RESULT_STOPPED);
 }
 
+/* With threads that are all at work it waits for one of them. */
+static bool callback_is_unbegun(sl_handler *handler, sl_job *job)
+{
+    callback *const cb = callback_of(handler);
+    const sl_ctx *const ctx = job->handler_data;
+    bool is_unbegun;
+
+    pthread_mutex_lock(&cb->lock);
+    is_unbegun = ctx->state == CTX_QUEUED;
+    pthread_mutex_unlock(&cb->lock);
+    return is_unbegun;
+}
+
 static void callback_draining(sl_handler *handler, uint64_t until_ns)
 {
     callback *const cb = callback_of(handler);
@@ -524,6 +537,7 @@ static const sl_handler_class callback_class = {
     .run = callback_run,
     .abort = callback_abort,
     .kill = callback_kill,
+    .is_unbegun = callback_is_unbegun,
     .draining = callback_draining,
     .close = callback_close,
     .turn_end = callback_turn_end,

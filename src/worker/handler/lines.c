@@ -149,6 +149,14 @@ static bool lines_is_alive(sl_handler *base, sl_job *job)
     return !slot->is_given || !sl_process_is_frozen(sl_process_id(slot->process));
 }
 
+static bool lines_is_unbegun(sl_handler *base, sl_job *job)
+{
+    const lines_slot *slot = job->handler_data;
+
+    (void)base;
+    return !slot->is_given;
+}
+
 static void lines_draining(sl_handler *base, uint64_t until_ns)
 {
     lines_handler *handler = (lines_handler *)base;
@@ -245,6 +253,7 @@ static const sl_handler_class lines_class = {
     .abort = lines_abort,
     .kill = lines_kill,
     .is_alive = lines_is_alive,
+    .is_unbegun = lines_is_unbegun,
     .draining = lines_draining,
     .close = lines_close,
     .describe = lines_describe,

@@ -56,7 +56,9 @@ TEST(a_job_that_no_thread_has_taken_ends_at_once_when_it_is_aborted_or_killed)
     call_run(&rig, 0);
     sl_loop_turn(rig.loop, false);
     await_number(&rig, &rig.begun, 1);
+    EXPECT(!rig.handler->class->is_unbegun(rig.handler, rig.jobs[0]));
     jobs[0] = call_run(&rig, 1);
+    EXPECT(rig.handler->class->is_unbegun(rig.handler, jobs[0]));
     jobs[1] = call_run(&rig, 2);
     sl_loop_turn(rig.loop, false); /* queued */
     jobs[2] = call_run(&rig, 3);

@@ -365,6 +365,7 @@ TEST(lines_nothing_is_given_before_the_turn_is_over_and_it_can_be_called_off_B2)
 
         EXPECT_EQ(handler_rig_count_children(), children);
         EXPECT(rig.handler->class->is_alive(rig.handler, rig.jobs[number]));
+        EXPECT(rig.handler->class->is_unbegun(rig.handler, rig.jobs[number]));
         (round == 1 ? rig.handler->class->kill : rig.handler->class->abort)(rig.handler, rig.jobs[number]);
         EXPECT_EQ(rig.results[number].count, 1);
         EXPECT_EQ(rig.results[number].kind, SL_RESULT_UNBEGUN);

@@ -41,6 +41,36 @@ static void reach_maximum(work_rig *rig)
     look_now(rig);
 }
 
+static void look_when_renewal_is_due(work_rig *rig)
+{
+    rig->jobs[1]->lease_until_ns = sl_loop_now_ns(rig->loop) + 60 * 1000 * MS_NS;
+    look_now(rig);
+}
+
+/* Two looks long, and then, because nobody knows when it began, one more. */
+TEST(work_that_waits_inside_of_its_handler_is_not_silent_B8)
+{
+    work_rig rig;
+
+    work_rig_init(&rig);
+    rig.lease_ns = 3600 * 1000 * MS_NS;
+    rig.settings.heartbeat_ns = 1;
+    rig.is_unbegun = true;
+    work_rig_start(&rig);
+    work_rig_offer(&rig, 1);
+    work_rig_turns(&rig);
+    for (int i = 0; i < 3; i++) {
+        rig.is_unbegun = i < 2;
+        look_when_renewal_is_due(&rig);
+        EXPECT(!is_wedged(&rig));
+    }
+    EXPECT(was_extended(&rig));
+    rig.jobs[1]->progress_ns = 0; /* long ago */
+    look_when_renewal_is_due(&rig);
+    EXPECT(is_wedged(&rig));
+    work_rig_done(&rig);
+}
+
 /* The lease ends between two looks, which are twenty minutes apart. */
 TEST(work_that_hangs_is_looked_at_when_its_lease_ends_and_not_later_B5_B8)
 {
@@ -52,8 +82,7 @@ TEST(work_that_hangs_is_looked_at_when_its_lease_ends_and_not_later_B5_B8)
     rig.is_frozen = true;
     work_rig_offer(&rig, 1);
     work_rig_turns(&rig);
-    rig.jobs[1]->lease_until_ns = sl_loop_now_ns(rig.loop) + 60 * 1000 * MS_NS;
-    look_now(&rig);
+    look_when_renewal_is_due(&rig);
     EXPECT(is_wedged(&rig));
     EXPECT(rig.work->renewal.is_set);
     EXPECT(rig.work->renewal.at_ns <= rig.jobs[1]->lease_until_ns + 1000 * MS_NS);
@@ -62,7 +91,7 @@ TEST(work_that_hangs_is_looked_at_when_its_lease_ends_and_not_later_B5_B8)
     EXPECT(was_aborted(&rig));
     work_rig_until(&rig, was_killed);
     work_rig_turns(&rig);
-    EXPECT(strstr(rig.log_text, "its lease was over before") != NULL);
+    EXPECT(strstr(rig.log_text, "work was ended, and its lease is over") != NULL);
     work_rig_done(&rig);
 }
 

@@ -162,6 +162,12 @@ static bool handler_is_alive(sl_handler *handler, sl_job *job)
     return !rig_of_handler(handler)->is_frozen;
 }
 
+static bool handler_is_unbegun(sl_handler *handler, sl_job *job)
+{
+    (void)job;
+    return rig_of_handler(handler)->is_unbegun;
+}
+
 static void handler_draining(sl_handler *handler, uint64_t until_ns)
 {
     rig_of_handler(handler)->told_until_ns = until_ns;
@@ -198,6 +204,7 @@ static const sl_handler_class handler_class = {
     .turn_end = handler_turn_end,
     .kill = handler_kill,
     .is_alive = handler_is_alive,
+    .is_unbegun = handler_is_unbegun,
     .draining = handler_draining,
     .close = handler_close,
     .free = handler_free,

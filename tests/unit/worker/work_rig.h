@@ -34,7 +34,7 @@ typedef struct work_rig {
     sl_settled_how confirms_how;
     uint64_t lease_ns; /* 0: no leases */
     /* What the handler does. */
-    bool dies_on_abort, dies_on_kill, is_frozen;
+    bool dies_on_abort, dies_on_kill, is_frozen, is_unbegun;
     bool answers_at_once; /* with `answer` */
     uint32_t collects;    /* at its next turn's end it finds the result of this job: done; 0: none */
     bool handler_stays;   /* it never says that it is closed */
