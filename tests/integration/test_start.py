@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""How long a start may wait for nothing. What a start says and refuses is in test_serve.py."""
+"""How long a start may wait for nothing, and starts on a full disk. What a start says and refuses is in test_serve.py."""
 import datetime
 import json
+import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import unittest
 
+import client_case
 from test_serve import OK, SLUICE, Server
 
 IDLE_S_MAX = 5      # the next turn that comes by itself is one of the group, ten seconds later
@@ -37,6 +40,49 @@ class Start(unittest.TestCase):
         waited = self.time_of(server, "ready") - self.time_of(server, "users read")
         self.assertLess(waited.total_seconds(), IDLE_S_MAX)
         self.assertEqual(server.end(), OK)
+
+
+class FullDisk(client_case.Case):
+    """For real: a small file system in memory, with room for one segment of 64 MB and no second one. Only root can mount it."""
+    LINE = '{"text": "' + "x" * 60_000 + '"}\n'
+
+    @classmethod
+    def setUpClass(cls):
+        pass
+
+    @classmethod
+    def tearDownClass(cls):
+        pass
+
+    def setUp(self):
+        super().setUp()
+        folder = tempfile.mkdtemp()
+        self.addCleanup(os.rmdir, folder)
+        words = ["mount", "-t", "tmpfs", "-o", "size=100m", "tmpfs", folder]
+        if shutil.which("mount") is None or subprocess.run(words, capture_output=True).returncode != 0:
+            self.skipTest("no file system can be mounted here")
+        self.addCleanup(subprocess.run, ["umount", "--lazy", folder], check=True)
+        self.data = os.path.join(folder, "data")
+        self.server = client_case.Server(self.data)
+        self.addCleanup(lambda: self.server.end())
+
+    def fill(self):
+        result = self.run_sluice("append", self.stream, "--type", "t", "--lines", "-", stdin=self.LINE * 2000, code=client_case.FAILED)
+        self.assertIn(b"The disk of the server is full", result.stderr)
+
+    def test_a_server_whose_disk_is_full_starts_again_and_goes_on_settling(self):
+        """The room that groups ask for while they are opened must not look like users that cannot be read."""
+        self.run_sluice("group", "create", self.stream, "group", "--start", "start")
+        self.fill()
+        with tempfile.NamedTemporaryFile("r") as ledger:
+            for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGKILL):
+                self.server.end(number)
+                self.server = client_case.Server(self.data)
+                self.run_sluice("work", "--from", f"sluice://{self.server.grpc}/{self.stream}/group", "--window", 1, "--slots", 1,
+                                "--no-status", "--exec", f"echo $SLUICE_REVISION >> {ledger.name}; kill -TERM $PPID")
+            done = [int(line) for line in ledger]
+        self.assertGreaterEqual(len(done), 3)
+        self.assertEqual(done, list(range(len(done))), "each one once, none left out")
 
 
 if __name__ == "__main__":
