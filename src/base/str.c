@@ -31,9 +31,9 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-/* The text without its first `bytes` bytes. */
-static sl_str after(sl_str text, size_t bytes)
+sl_str sl_str_skip(sl_str text, size_t bytes)
 {
+    assert(bytes <= text.bytes);
     if (bytes == 0)
         return text; /* also keeps us from adding to a NULL pointer */
     return (sl_str){ text.data + bytes, text.bytes - bytes };
@@ -73,7 +73,7 @@ bool sl_str_cut(sl_str text, char at, sl_str *ret_before, sl_str *ret_after)
     if (index == text.bytes)
         return false;
     *ret_before = (sl_str){ text.data, index };
-    *ret_after = after(text, index + 1);
+    *ret_after = sl_str_skip(text, index + 1);
     return true;
 }
 
@@ -82,8 +82,25 @@ sl_str sl_str_trim(sl_str text)
     while (text.bytes > 0 && is_blank(text.data[text.bytes - 1]))
         text.bytes--;
     while (text.bytes > 0 && is_blank(text.data[0]))
-        text = after(text, 1);
+        text = sl_str_skip(text, 1);
     return text;
+}
+
+static int hex_digit(char c)
+{
+    if (is_digit(c))
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+int sl_str_hex_byte(sl_str text)
+{
+    const int high = text.bytes < 2 ? -1 : hex_digit(text.data[0]);
+    const int low = text.bytes < 2 ? -1 : hex_digit(text.data[1]);
+
+    return high < 0 || low < 0 ? -1 : 16 * high + low;
 }
 
 sl_err sl_str_parse_u64(sl_str text, uint64_t *ret_value)
@@ -113,7 +130,7 @@ static sl_str take_digits(sl_str *text)
 
     while (digits.bytes < text->bytes && is_digit(text->data[digits.bytes]))
         digits.bytes++;
-    *text = after(*text, digits.bytes);
+    *text = sl_str_skip(*text, digits.bytes);
     return digits;
 }
 
@@ -128,7 +145,7 @@ static size_t take_unit(sl_str *text, size_t from)
         name.bytes++;
     while (index < SL_COUNT_OF(units) && !sl_str_equal(units[index].name, name))
         index++;
-    *text = after(*text, name.bytes);
+    *text = sl_str_skip(*text, name.bytes);
     return index;
 }
 
@@ -170,7 +187,7 @@ static sl_err take_part(sl_str *text, size_t *unit_from, uint64_t *sum_ns)
     uint64_t part_ns = 0, rest_ns = 0;
 
     if (has_point) {
-        *text = after(*text, 1);
+        *text = sl_str_skip(*text, 1);
         fraction = take_digits(text);
     }
     const size_t unit = take_unit(text, *unit_from);

@@ -44,6 +44,9 @@ size_t sl_str_find(sl_str text, char wanted);
 /* Splits at the first `at`, which goes into neither part. False when there is none: both are untouched. */
 bool sl_str_cut(sl_str text, char at, sl_str *ret_before, sl_str *ret_after);
 
+/* Without its first `bytes` bytes, of which there must be as many. */
+sl_str sl_str_skip(sl_str text, size_t bytes);
+
 /* Without blanks, tabs and line ends at both ends. */
 sl_str sl_str_trim(sl_str text);
 
@@ -52,6 +55,9 @@ sl_str sl_str_trim(sl_str text);
  *   SL_ERR_INVALID    empty, or another character
  *   SL_ERR_TOO_LARGE  above UINT64_MAX */
 sl_err sl_str_parse_u64(sl_str text, uint64_t *ret_value);
+
+/* The byte that the first two characters say in hexadecimal, as behind a "%" or a "\x"; -1 when they are no such digits. */
+int sl_str_hex_byte(sl_str text);
 
 typedef struct sl_duration_bounds {
     uint64_t min_ns, max_ns; /* both are allowed values */

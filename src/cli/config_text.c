@@ -38,15 +38,6 @@ static bool is_rest(char *at)
     return *at == '\0' || begins_comment(*at);
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 /* What stands behind a backslash; *at is moved behind it. False: no escape of ours. */
 static bool read_escape(char **at, char *ret_byte)
 {
@@ -59,11 +50,10 @@ static bool read_escape(char **at, char *ret_byte)
     }
     if (kind != 'x')
         return false;
-    const int high = hex_digit((*at)[1]);
-    const int low = high < 0 ? -1 : hex_digit((*at)[2]);
-    if (low < 0 || (high == 0 && low == 0))
+    const int byte = sl_str_hex_byte(sl_str_from(*at + 1));
+    if (byte <= 0)
         return false;
-    *ret_byte = (char)(unsigned char)(high * 16 + low);
+    *ret_byte = (char)(unsigned char)byte;
     *at += 3;
     return true;
 }

@@ -23,26 +23,12 @@ static sl_err refuse(parser *p, const char *sentence)
     return SL_ERR_INVALID;
 }
 
-static sl_str skip(sl_str text, size_t bytes)
-{
-    return (sl_str){ text.data + bytes, text.bytes - bytes };
-}
-
 static bool is_word(sl_str text, const char *word)
 {
     return text.bytes == strlen(word) && strncasecmp(text.data, word, text.bytes) == 0;
 }
 
 /* --- %XX --- */
-
-static int hex_digit(char digit)
-{
-    if (digit >= '0' && digit <= '9')
-        return digit - '0';
-    if (digit >= 'a' && digit <= 'f')
-        return digit - 'a' + 10;
-    return digit >= 'A' && digit <= 'F' ? digit - 'A' + 10 : -1;
-}
 
 /* The byte that the text begins with, or -1; *ret_used: how long it is written. Zero is no byte of a text. */
 static int first_byte(sl_str text, size_t *ret_used)
@@ -51,33 +37,34 @@ static int first_byte(sl_str text, size_t *ret_used)
     if (text.data[0] != '%')
         return text.data[0] == '\0' ? -1 : (unsigned char)text.data[0];
     *ret_used = 3;
-    if (text.bytes < 3 || hex_digit(text.data[1]) < 0 || hex_digit(text.data[2]) < 0)
-        return -1;
-    const int byte = hex_digit(text.data[1]) * 16 + hex_digit(text.data[2]);
+    const int byte = sl_str_hex_byte(sl_str_skip(text, 1));
     return byte == 0 ? -1 : byte;
 }
 
-/* `what` names the part for the user; its content is not shown, because it may be a password. */
-static sl_err decode(parser *p, const char *what, sl_str text, char *into, size_t capacity)
+sl_err sl_client_address_decode(const char *what, sl_str text, sl_text *problem, char *into, size_t capacity)
 {
     size_t used, bytes = 0;
 
     while (text.bytes > 0) {
         const int byte = first_byte(text, &used);
-        if (byte < 0) {
-            sl_text_add(p->problem, what);
-            return refuse(p, " has a % without two digits behind it, or a zero; a % itself is written %25");
-        }
-        if (bytes + 1 == capacity) {
-            sl_text_add(p->problem, what);
-            sl_text_add(p->problem, " is too long");
-            return SL_ERR_TOO_LARGE;
+        if (byte < 0 || bytes + 1 == capacity) {
+            sl_text_add(problem, what);
+            sl_text_add(problem, byte >= 0
+                                     ? " is too long"
+                                     : " has a % without two digits behind it, or a zero; a % itself is "
+                                       "written %25");
+            return byte < 0 ? SL_ERR_INVALID : SL_ERR_TOO_LARGE;
         }
         into[bytes++] = (char)byte;
-        text = skip(text, used);
+        text = sl_str_skip(text, used);
     }
     into[bytes] = '\0';
     return SL_OK;
+}
+
+static sl_err decode(parser *p, const char *what, sl_str text, char *into, size_t capacity)
+{
+    return sl_client_address_decode(what, text, p->problem, into, capacity);
 }
 
 /* --- scheme --- */
@@ -116,7 +103,7 @@ static sl_err take_scheme(parser *p, sl_str *text)
         p->address.is_kurrentdb = p->address.tls = schemes[i].is_kurrentdb;
         if (schemes[i].discovers)
             p->address.note = "clusters are not discovered: only the first host of the address is used";
-        *text = skip(*text, bytes + 3);
+        *text = sl_str_skip(*text, bytes + 3);
         return SL_OK;
     }
     return refuse(p,
@@ -139,7 +126,7 @@ static sl_err take_user(parser *p, bool allowed, sl_str *authority)
     if (!allowed)
         return refuse(p, "a user is named only in an address with a scheme: sluice://USER@HOST:PORT");
     user = (sl_str){ authority->data, at - 1 };
-    *authority = skip(*authority, at);
+    *authority = sl_str_skip(*authority, at);
     p->address.has_password = sl_str_cut(user, ':', &user, &password);
     if (user.bytes == 0)
         return refuse(p, "there is an @ in the address, but no user before it");
@@ -193,11 +180,11 @@ static sl_err take_bracketed(parser *p, sl_str text)
 
     if (end == text.bytes)
         return refuse(p, "the address has a [ but no ] behind it");
-    rest = skip(text, end + 1);
+    rest = sl_str_skip(text, end + 1);
     if (rest.bytes > 0 && rest.data[0] != ':')
         return refuse(p, "behind the ] only :PORT may follow");
     const sl_err err = take_name(p, (sl_str){ text.data + 1, end - 1 });
-    return err != SL_OK || rest.bytes == 0 ? err : take_port(p, skip(rest, 1));
+    return err != SL_OK || rest.bytes == 0 ? err : take_port(p, sl_str_skip(rest, 1));
 }
 
 static sl_err take_host(parser *p, sl_str text)

@@ -47,6 +47,10 @@ typedef struct sl_client_address {
  *   SL_ERR_TOO_LARGE  a part of it is longer than its limit */
 sl_err sl_client_address_parse(sl_str text, sl_text *problem, sl_client_address *ret_address);
 
+/* Copies `text` without its %XX, which may say any byte but zero, and with a closing zero. `what` names it in `problem`, which never
+ * shows its content: it may be a password. As above. */
+sl_err sl_client_address_decode(const char *what, sl_str text, sl_text *problem, char *into, size_t capacity);
+
 /* "127.0.0.1:2113", "[::1]:2113": what may be shown, and what HTTP/2 calls the authority. */
 void sl_client_address_show(const sl_client_address *address, sl_text *text);
 

@@ -3,24 +3,6 @@
 
 #include "base/utf8.h"
 
-static int digit_of(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-/* The byte of "%XY" at this place, or -1. */
-static int byte_of(sl_str text, size_t at)
-{
-    const int high = at + 1 < text.bytes ? digit_of(text.data[at + 1]) : -1;
-    const int low = at + 2 < text.bytes ? digit_of(text.data[at + 2]) : -1;
-
-    return high < 0 || low < 0 ? -1 : 16 * high + low;
-}
-
 sl_err sl_admin_decode(sl_str text, bool plus_is_blank, sl_arena *arena, sl_str *ret_text)
 {
     char *const made = sl_arena_alloc(arena, text.bytes + 1);
@@ -29,7 +11,7 @@ sl_err sl_admin_decode(sl_str text, bool plus_is_blank, sl_arena *arena, sl_str 
     if (made == NULL)
         return SL_ERR_NOMEM;
     for (size_t at = 0; at < text.bytes; at++) {
-        const int byte = text.data[at] == '%' ? byte_of(text, at) : -1;
+        const int byte = text.data[at] == '%' ? sl_str_hex_byte(sl_str_skip(text, at + 1)) : -1;
 
         if (text.data[at] == '%' && byte <= 0) /* malformed, or a zero byte */
             return SL_ERR_INVALID;

@@ -100,31 +100,12 @@ sl_err sl_percent_append(sl_buf *buf, sl_str text)
     return err;
 }
 
-static int value16(char digit)
-{
-    if (digit >= '0' && digit <= '9')
-        return digit - '0';
-    if (digit >= 'A' && digit <= 'F')
-        return digit - 'A' + 10;
-    return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
-}
-
-/* The byte that the three characters at `at` stand for, or -1. */
-static int percent_byte(sl_str text, size_t at)
-{
-    if (text.data[at] != '%' || text.bytes - at < 3)
-        return -1;
-    if (value16(text.data[at + 1]) < 0 || value16(text.data[at + 2]) < 0)
-        return -1;
-    return 16 * value16(text.data[at + 1]) + value16(text.data[at + 2]);
-}
-
 sl_err sl_percent_append_decoded(sl_buf *buf, sl_str text)
 {
     sl_err err = sl_buf_reserve(buf, text.bytes);
 
     for (size_t i = 0; i < text.bytes && err == SL_OK; i++) {
-        const int byte = percent_byte(text, i);
+        const int byte = text.data[i] == '%' ? sl_str_hex_byte(sl_str_skip(text, i + 1)) : -1;
         err = sl_buf_append_u8(buf, byte < 0 ? (uint8_t)text.data[i] : (uint8_t)byte);
         i += byte < 0 ? 0 : 2;
     }

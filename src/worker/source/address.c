@@ -18,31 +18,6 @@ static sl_err refuse(sl_text *problem, const char *sentence)
 
 /* --- STREAM and GROUP --- */
 
-static int hex_digit(char digit)
-{
-    if (digit >= '0' && digit <= '9')
-        return digit - '0';
-    if (digit >= 'a' && digit <= 'f')
-        return digit - 'a' + 10;
-    return digit >= 'A' && digit <= 'F' ? digit - 'A' + 10 : -1;
-}
-
-/* The byte at `at`, which moves on; -1: there is none, or a zero, which no name has. */
-static int next_byte(sl_str text, size_t *at)
-{
-    const char first = text.data[(*at)++];
-    int high, low;
-
-    if (first != '%')
-        return first == '\0' ? -1 : (unsigned char)first;
-    if (text.bytes - *at < 2)
-        return -1;
-    high = hex_digit(text.data[*at]);
-    low = hex_digit(text.data[*at + 1]);
-    *at += 2;
-    return high < 0 || low < 0 || high * 16 + low == 0 ? -1 : high * 16 + low;
-}
-
 typedef struct part {
     const char *what;
     sl_str text;
@@ -50,32 +25,22 @@ typedef struct part {
     size_t capacity;
 } part;
 
-static sl_err say(sl_text *problem, const part *p, const char *sentence, sl_err err)
+static sl_err say(sl_text *problem, const part *p, const char *sentence)
 {
     sl_text_add(problem, p->what);
-    sl_text_add(problem, sentence);
-    return err;
+    return refuse(problem, sentence);
 }
 
 static sl_err decode(const part *p, sl_text *problem)
 {
-    size_t bytes = 0;
+    const sl_err err = sl_client_address_decode(p->what, p->text, problem, p->into, p->capacity);
 
-    for (size_t at = 0; at < p->text.bytes;) {
-        const int byte = next_byte(p->text, &at);
-        if (byte < 0)
-            return say(problem, p,
-                       " has a % without two digits behind it, or a zero; a % itself is written %25",
-                       SL_ERR_INVALID);
-        if (bytes + 1 == p->capacity)
-            return say(problem, p, " is too long", SL_ERR_TOO_LARGE);
-        p->into[bytes++] = (char)byte;
-    }
-    p->into[bytes] = '\0';
-    if (bytes == 0)
-        return say(problem, p, " is missing: a source is sluice://HOST:PORT/STREAM/GROUP", SL_ERR_INVALID);
-    if (!sl_utf8_valid((sl_str){ p->into, bytes }))
-        return say(problem, p, " is not UTF-8", SL_ERR_INVALID);
+    if (err != SL_OK)
+        return err;
+    if (p->into[0] == '\0')
+        return say(problem, p, " is missing: a source is sluice://HOST:PORT/STREAM/GROUP");
+    if (!sl_utf8_valid(sl_str_from(p->into)))
+        return say(problem, p, " is not UTF-8");
     return SL_OK;
 }
 

@@ -49,6 +49,35 @@ TEST(slices_compare_by_bytes_and_length)
     }
 }
 
+TEST(two_hexadecimal_digits_are_a_byte_and_nothing_else_is)
+{
+    static const struct {
+        sl_str text;
+        int byte;
+    } rows[] = {
+        { SL_STR_INIT("00"), 0 },
+        { SL_STR_INIT("ff"), 255 },
+        { SL_STR_INIT("Fa9"), 250 },
+        { SL_STR_INIT("9A"), 0x9a },
+        { SL_STR_INIT("0g"), -1 },
+        { SL_STR_INIT("g0"), -1 },
+        { SL_STR_INIT(" 1"), -1 },
+        { SL_STR_INIT("+1"), -1 },
+        { SL_STR_INIT("1"), -1 },
+        { { "12", 1 }, -1 },
+        { { NULL, 0 }, -1 },
+        { SL_STR_INIT("@1"), -1 },
+        { SL_STR_INIT("`1"), -1 },
+        { SL_STR_INIT("/:"), -1 },
+        { SL_STR_INIT("\xff"
+                      "1"),
+          -1 },
+    };
+
+    for (size_t i = 0; i < SL_COUNT_OF(rows); i++)
+        EXPECT_ROW(sl_str_hex_byte(rows[i].text) == rows[i].byte, i);
+}
+
 TEST(a_character_is_found_at_its_first_place_or_at_the_end)
 {
     EXPECT_EQ(sl_str_find(SL_STR("key=a=b"), '='), 3);
