@@ -4,7 +4,6 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "worker/exec_handler.h"
-#include "worker/worker.h"
 
 #include <assert.h>
 #include <string.h>
@@ -26,20 +25,6 @@ static_assert(SL_COUNT_OF(message_names) <= SL_ENVIRONMENT_MESSAGE_ENTRIES_MAX,
 /* What is the worker's own: a handler that spoke to systemd for it would be believed, and passwords are nobody else's business. */
 static const char *const worker_names[] = { "NOTIFY_SOCKET",   "WATCHDOG_USEC", "WATCHDOG_PID",
                                             "SLUICE_PASSWORD", "SLUICE_FROM",   "SLUICE_APPEND" };
-
-sl_err sl_environment_check_command(const char *command, uint32_t slots, sl_text *problem)
-{
-    if (command == NULL || sl_str_trim(sl_str_from(command)).bytes == 0)
-        sl_text_add(problem, "the handler's command is empty: give one to run");
-    else if (strlen(command) >= SL_ENVIRONMENT_ENTRY_BYTES_MAX)
-        sl_text_add(problem,
-                    "the handler's command is longer than the system allows (128 KiB): put it into a file");
-    else if (slots == 0 || slots > SL_WORKER_SLOTS_MAX)
-        sl_text_add(problem, "the number of handlers at a time must be from 1 to 4000");
-    else
-        return SL_OK;
-    return SL_ERR_INVALID;
-}
 
 /* --- the base --- */
 

@@ -26,10 +26,6 @@ typedef struct sl_environment_times { /* for turning a deadline into a time of d
     uint64_t now_ns, wall_ns;
 } sl_environment_times;
 
-/* What every handler that starts processes is told: a command for the shell, and how many at a time. SL_OK, or SL_ERR_INVALID with a
- * sentence. */
-sl_err sl_environment_check_command(const char *command, uint32_t slots, sl_text *problem);
-
 /* extra: NAME=value, ends with NULL; NULL: nothing. What has the name of one of the message's is left out of the base.
  * SL_OK, SL_ERR_NOMEM, or SL_ERR_INVALID with a sentence. */
 sl_err sl_environment_init(sl_environment *environment, char *const *base, const char *const *extra,

@@ -7,24 +7,20 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "net/process.h"
-#include "worker/handler/environment.h"
+#include "worker/handler/command.h"
 #include "worker/handler/output.h"
 
 #include <assert.h>
 #include <cjson/cJSON.h>
 #include <signal.h>
-#include <unistd.h>
 
 #define MS_NS UINT64_C(1000000)
 
 typedef struct exec_handler {
     sl_handler base;
     sl_loop *loop;
-    char *command;
-    size_t command_bytes; /* with its zero */
+    sl_command command;
     uint32_t slots, run_count;
-    sl_environment environment;
     sl_output_gate gate;
     sl_orphans orphans;
     sl_list runs, spares;
@@ -150,15 +146,16 @@ static exec_run *take_run(exec_handler *handler)
 
 static sl_err start(exec_run *run, sl_text *problem)
 {
-    static char shell[] = "/bin/sh", shell_name[] = "sh", command_follows[] = "-c";
     exec_handler *handler = run->handler;
     const sl_environment_times times = { sl_loop_now_ns(handler->loop), sl_loop_wall_ns(handler->loop) };
-    char *const arguments[] = { shell_name, command_follows, handler->command, NULL };
-    sl_process_options options = { .program = shell, .arguments = arguments, .has_notice = true };
+    const sl_process_options options = {
+        .environment = sl_environment_of(&handler->command.environment, run->job, times),
+        .has_notice = true,
+    };
 
-    options.environment = sl_environment_of(&handler->environment, run->job, times);
     if (options.environment != NULL)
-        return sl_process_start(handler->loop, &options, &process_handler, run, problem, &run->process);
+        return sl_command_start(&handler->command, handler->loop, options, &process_handler, run, problem,
+                                &run->process);
     sl_text_add(problem, sl_err_text(SL_ERR_NOMEM));
     return SL_ERR_NOMEM;
 }
@@ -308,7 +305,7 @@ static void exec_describe(const sl_handler *base, cJSON *object)
 {
     const exec_handler *handler = (const exec_handler *)base;
 
-    cJSON_AddStringToObject(object, "command", handler->command);
+    cJSON_AddStringToObject(object, "command", handler->command.text);
     cJSON_AddNumberToObject(object, "processes", handler->run_count);
 }
 
@@ -348,8 +345,7 @@ static void exec_free(sl_handler *base)
     free_runs(&handler->runs, until_ns);
     free_runs(&handler->spares, until_ns);
     sl_orphans_done(&handler->orphans, until_ns);
-    sl_environment_done(&handler->environment);
-    sl_alloc_give(&sl_alloc_default, handler->command, handler->command_bytes);
+    sl_command_done(&handler->command);
     sl_alloc_give(&sl_alloc_default, handler, sizeof *handler);
 }
 
@@ -368,8 +364,9 @@ static const sl_handler_class exec_class = {
 sl_err sl_exec_handler_new(sl_loop *loop, const sl_exec_options *options, sl_text *problem,
                            sl_handler **ret_handler)
 {
+    const sl_command_options command = { options->command, options->slots, options->environment };
     exec_handler *handler;
-    sl_err err = sl_environment_check_command(options->command, options->slots, problem);
+    sl_err err = sl_command_check(&command, problem);
 
     if (err != SL_OK)
         return err;
@@ -383,16 +380,11 @@ sl_err sl_exec_handler_new(sl_loop *loop, const sl_exec_options *options, sl_tex
     sl_timer_init(&handler->starter, loop, launch_some, handler);
     sl_output_gate_init(&handler->gate, loop, options->log);
     sl_orphans_init(&handler->orphans, loop);
-    handler->command_bytes = strlen(options->command) + 1;
-    handler->command = sl_alloc_take(&sl_alloc_default, handler->command_bytes);
-    err = handler->command == NULL
-              ? SL_ERR_NOMEM
-              : sl_environment_init(&handler->environment, environ, options->environment, problem);
+    err = sl_command_init(&handler->command, &command, problem);
     if (err != SL_OK) {
         exec_free(&handler->base);
         return err;
     }
-    memcpy(handler->command, options->command, handler->command_bytes);
     *ret_handler = &handler->base;
     return SL_OK;
 }

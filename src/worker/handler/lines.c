@@ -9,7 +9,6 @@
 #include <cjson/cJSON.h>
 #include <signal.h>
 #include <string.h>
-#include <unistd.h>
 
 #define MS_NS UINT64_C(1000000)
 
@@ -171,7 +170,7 @@ static void lines_describe(const sl_handler *base, cJSON *object)
 {
     const lines_handler *handler = (const lines_handler *)base;
 
-    cJSON_AddStringToObject(object, "command", handler->command);
+    cJSON_AddStringToObject(object, "command", handler->command.text);
     cJSON_AddNumberToObject(object, "processes", handler->process_count);
 }
 
@@ -242,8 +241,7 @@ static void lines_free(sl_handler *base)
     sl_timer_stop(&handler->starter);
     sl_timer_stop(&handler->close_timer);
     sl_orphans_done(&handler->orphans, until_ns);
-    sl_environment_done(&handler->environment);
-    sl_alloc_give(&sl_alloc_default, handler->command, handler->command_bytes);
+    sl_command_done(&handler->command);
     sl_alloc_give(&sl_alloc_default, handler, sizeof *handler);
 }
 
@@ -284,8 +282,9 @@ static void set_up(lines_handler *handler, sl_loop *loop, const sl_lines_options
 sl_err sl_lines_handler_new(sl_loop *loop, const sl_lines_options *options, sl_text *problem,
                             sl_handler **ret_handler)
 {
+    const sl_command_options command = { options->command, options->slots, options->environment };
     lines_handler *handler;
-    sl_err err = sl_environment_check_command(options->command, options->slots, problem);
+    sl_err err = sl_command_check(&command, problem);
 
     if (err != SL_OK)
         return err;
@@ -293,16 +292,11 @@ sl_err sl_lines_handler_new(sl_loop *loop, const sl_lines_options *options, sl_t
     if (handler == NULL)
         return SL_ERR_NOMEM;
     set_up(handler, loop, options);
-    handler->command_bytes = strlen(options->command) + 1;
-    handler->command = sl_alloc_take(&sl_alloc_default, handler->command_bytes);
-    err = handler->command == NULL
-              ? SL_ERR_NOMEM
-              : sl_environment_init(&handler->environment, environ, options->environment, problem);
+    err = sl_command_init(&handler->command, &command, problem);
     if (err != SL_OK) {
         lines_free(&handler->base);
         return err;
     }
-    memcpy(handler->command, options->command, handler->command_bytes);
     *ret_handler = &handler->base;
     return SL_OK;
 }

@@ -11,19 +11,16 @@
 #define SL_WORKER_HANDLER_LINES_INSIDE_H
 
 #include "base/buf.h"
-#include "net/process.h"
-#include "worker/handler/environment.h"
+#include "worker/handler/command.h"
 #include "worker/handler/output.h"
 #include "worker/lines_handler.h"
 
 typedef struct lines_handler {
     sl_handler base;
     sl_loop *loop;
-    char *command;
-    size_t command_bytes; /* with its zero */
+    sl_command command;
     bool abort_signal;
     uint32_t slots_max, slot_count, process_count;
-    sl_environment environment;
     sl_output_gate gate;
     sl_orphans orphans;
     sl_list all, idle, begun, waiting, down;

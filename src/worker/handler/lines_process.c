@@ -313,13 +313,10 @@ static void on_exit(void *ctx, const sl_process_end *end)
 static sl_err start(lines_slot *slot, sl_text *problem)
 {
     static const sl_process_handler on = { .on_output = on_output, .on_room = flush, .on_exit = on_exit };
-    static char shell[] = "/bin/sh", shell_name[] = "sh", command_follows[] = "-c";
     lines_handler *handler = slot->handler;
-    char *const arguments[] = { shell_name, command_follows, handler->command, NULL };
-    const sl_process_options options = { .program = shell,
-                                         .arguments = arguments,
-                                         .environment = handler->environment.entries };
-    const sl_err err = sl_process_start(handler->loop, &options, &on, slot, problem, &slot->process);
+    const sl_process_options options = { .environment = handler->command.environment.entries };
+    const sl_err err =
+        sl_command_start(&handler->command, handler->loop, options, &on, slot, problem, &slot->process);
 
     if (err != SL_OK)
         return err;
