@@ -141,6 +141,7 @@ class Verify(Folders):
 
     def test_all_damage_is_listed_and_what_is_lost_adds_up(self):
         fill(self.folder, events=3000, batch=5)
+        make_caches(self.folder)
         whole = records(self.folder)
         for segment, share in ((1, 0.3), (1, 0.7), (3, 0.5)):
             inside = [record for record in whole if record["segment"] == segment]
@@ -177,6 +178,7 @@ class Verify(Folders):
 
     def test_a_missing_segment_and_a_short_one(self):
         fill(self.folder, events=3000)
+        make_caches(self.folder)
         whole = records(self.folder)
         (self.folder / "0000000000000002.seg").rename(self.top / "kept")
         code, answer = verify(self.folder)
