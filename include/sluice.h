@@ -561,7 +561,7 @@ typedef struct sl_worker_options { /* 0 and NULL are the defaults; everything is
 SL_EXPORT sl_worker_status sl_worker_new(const sl_worker_options *options, char *problem,
                                          size_t problem_bytes, sl_worker **ret_worker);
 
-/* Stops it and waits for the end if it runs in another thread. Not from inside of its own sl_worker_run(). NULL is allowed. */
+/* Stops it and waits for the end if it runs in another thread. Not from inside of its own sl_worker_run() or function. NULL is allowed. */
 SL_EXPORT void sl_worker_free(sl_worker *worker);
 
 /* Runs until it was stopped, its source is at its end, or something is wrong for good. May be called again then: it connects anew.
@@ -594,7 +594,7 @@ typedef struct sl_worker_report { /* of the last drain; texts are static */
 
 /* Stops, and waits until the worker does not run any more, at most timeout_ms (negative: as long as it takes, which the grace
  * bounds). The status of the run that ended, and its report (NULL: nobody wants it); or SL_WORKER_RUNNING, also at once when it is
- * called from inside of the worker's own sl_worker_run(), and then *ret_report is untouched. */
+ * called from inside of the worker's own sl_worker_run() or of its function, in whatever thread, and then *ret_report is untouched. */
 SL_EXPORT sl_worker_status sl_worker_drain(sl_worker *worker, int timeout_ms, sl_worker_report *ret_report);
 
 /* Waits without stopping it. 1: it still runs; 0: it does not. */

@@ -262,6 +262,15 @@ uint64_t sl_drain_work_until_ns(const sl_drain *drain)
     return drain->began_ns + drain->used_ns[SL_DRAIN_FENCING] + drain->used_ns[SL_DRAIN_SETTLING];
 }
 
+uint64_t sl_drain_leave_until_ns(const sl_drain *drain)
+{
+    const uint64_t reserve_ns = drain->budget.part_ns[SL_BUDGET_RESERVE];
+
+    if (drain->phase == SL_DRAIN_RUNNING)
+        return UINT64_MAX;
+    return sl_add_sat_u64(drain->began_ns, drain->budget.grace_ns - reserve_ns / 4);
+}
+
 static bool is_clean(const sl_drain *drain, const sl_drain_report *report)
 {
     for (unsigned phase = 0; phase < SL_DRAIN_PHASE_COUNT_; phase++)

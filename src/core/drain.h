@@ -188,6 +188,10 @@ unsigned sl_drain_take_actions(sl_drain *drain);
  * S3.37). UINT64_MAX while RUNNING; not in the future any more once it is being aborted. */
 uint64_t sl_drain_work_until_ns(const sl_drain *drain);
 
+/* Up to when whoever was STOPPED may clear away what is left, such as a process that cannot be killed. The last quarter of the reserve
+ * is for the report. UINT64_MAX while RUNNING. */
+uint64_t sl_drain_leave_until_ns(const sl_drain *drain);
+
 /* Final when STOPPED, progress before. */
 sl_drain_report sl_drain_report_of(const sl_drain *drain);
 

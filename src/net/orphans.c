@@ -98,11 +98,6 @@ static bool any_started(void)
     return any;
 }
 
-uint64_t sl_process_reap_until_ns(void)
-{
-    return sl_clock_mono_ns(sl_loop_stopwatch()) + SL_PROCESS_REAP_MS * MS_NS;
-}
-
 /* False: the time is over. */
 static bool nap(uint64_t until_ns)
 {

@@ -32,9 +32,7 @@ enum {
         1024 * 1024,                   /* that are read from each pipe at once when the program has ended */
     SL_PROCESS_NOTICE_BYTES_MAX = 512, /* what a pipe takes in one piece */
     SL_PROCESS_STARTS_PER_TURN_MAX =
-        4, /* for whoever has many to start: one takes milliseconds in which nothing else happens, a drain included */
-    SL_PROCESS_REAP_MS =
-        1000 /* that whoever frees processes waits for the killed to be dead, all of them together */
+        4 /* for whoever has many to start: one takes milliseconds in which nothing else happens, a drain included */
 };
 
 typedef struct sl_process sl_process; /* opaque */
@@ -79,7 +77,6 @@ sl_err sl_process_start(sl_loop *loop, const sl_process_options *options, const 
 /* Kills the group and reaps the program; waits until until_ns at most (monotonic). Who frees several kills all of them first, and takes one
  * time for all. No callback after this. Not after on_exit. NULL is allowed. */
 void sl_process_free(sl_process *process, uint64_t until_ns);
-uint64_t sl_process_reap_until_ns(void); /* SL_PROCESS_REAP_MS from now */
 
 /* To its input. Returns how many bytes were taken; if those are not all, on_room comes. After the input was closed, from whichever side,
  * everything is taken and dropped. */

@@ -246,7 +246,7 @@ static bool await_end(sl_worker *worker, int timeout_ms)
     const uint64_t end_count = worker->end_count;
     int late = 0;
 
-    if (worker->is_running && pthread_equal(worker->runner, pthread_self()))
+    if (worker->is_running && (pthread_equal(worker->runner, pthread_self()) || worker_is_inside(worker)))
         return false; /* it would wait for itself */
     while (worker->is_running && worker->end_count == end_count && late == 0)
         late = timeout_ms < 0 ? pthread_cond_wait(&worker->ended, &worker->lock)

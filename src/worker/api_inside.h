@@ -56,6 +56,9 @@ void worker_heed(sl_worker *worker);
 
 /* api_parts.c */
 
+/* Is this thread inside of its function? */
+bool worker_is_inside(const sl_worker *worker);
+
 /* Checks and copies. SL_OK, or SL_ERR_INVALID and a sentence. */
 sl_err worker_options_take(sl_worker *worker, const sl_worker_options *options, sl_text *problem);
 /* Source, handler, ack file, and the runtime between them: worker->work. Codes and `problem` as their makers have them. */

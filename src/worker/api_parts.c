@@ -278,25 +278,43 @@ static sl_err open_source(const sl_worker *worker, sl_text *problem, sl_source *
     return err;
 }
 
+/* Whose function this thread is in. Functions may run other workers inside of them, so it is put back. */
+static _Thread_local const sl_worker *worked_for;
+
+bool worker_is_inside(const sl_worker *worker)
+{
+    return worked_for == worker;
+}
+
+/* When a thread comes back after it was left behind, the worker may be gone. */
+static sl_worker_result work_as_told(void *user, sl_ctx *ctx)
+{
+    const sl_worker *const worker = user, *const before = worked_for;
+    sl_worker_result result;
+
+    worked_for = worker;
+    result = worker->options.work(worker->options.user, ctx);
+    worked_for = before;
+    return result;
+}
+
 /* In the loop's thread many messages can be worked on in one turn: whether somebody wants it to end is asked after each. */
 static sl_worker_result work_and_heed(void *user, sl_ctx *ctx)
 {
-    sl_worker *const worker = user;
-    const sl_worker_result result = worker->options.work(worker->options.user, ctx);
+    const sl_worker_result result = work_as_told(user, ctx);
 
-    worker_heed(worker);
+    worker_heed(user);
     return result;
 }
 
 static sl_err open_handler(sl_worker *worker, sl_handler **ret_handler)
 {
     const bool has_threads = worker->options.threads > 0;
-    const sl_callback_settings settings = { .work = has_threads ? worker->options.work : work_and_heed,
-                                            .user = has_threads ? worker->options.user : worker,
+    const sl_callback_settings settings = { .work = has_threads ? work_as_told : work_and_heed,
+                                            .user = worker,
                                             .slots = worker->options.slots,
                                             .threads = worker->options.threads,
                                             .name = worker->settings.name,
-                                            .join_ns = worker->settings.budget.part_ns[SL_BUDGET_CLOSE],
                                             .log = &worker->log };
 
     return sl_callback_new(worker->loop, &settings, ret_handler);

@@ -10,8 +10,7 @@
 
 enum {
     SL_CALLBACK_THREADS_MAX = 256,
-    SL_CALLBACK_STUCK_MAX = 64, /* threads that do not come back are replaced until there are so many */
-    SL_CALLBACK_JOIN_MS_DEFAULT = 5000
+    SL_CALLBACK_STUCK_MAX = 64 /* threads that do not come back are replaced until there are so many */
 };
 
 typedef struct sl_callback_settings {
@@ -20,7 +19,6 @@ typedef struct sl_callback_settings {
     uint32_t slots;
     uint32_t threads;     /* 0: in the thread of the loop */
     const char *name;     /* of the threads; copied */
-    uint64_t join_ns;     /* how long free() waits for threads; 0: the default */
     const sl_logger *log; /* for what free() leaves behind; lives as long as the handler */
 } sl_callback_settings;
 

@@ -12,7 +12,7 @@
  *   (5) run() is called for at most `slots` jobs at the same time, as new was told.
  *   (6) is_alive(): the work is there and not frozen; leases are renewed only then. progress() tells of a sign of life.
  *   (7) close() comes when no job runs, and also before anything ever ran; idle processes and connections are ended, closed() follows.
- *       free() works at any moment, ends what is left at once, and calls nobody.
+ *       free() works at any moment, ends what is left at once, waits for that until until_ns at most (monotonic), and calls nobody.
  *
  * Everything in the thread of the loop; a handler that has threads brings results back to it. */
 #ifndef SL_WORKER_HANDLER_H
@@ -61,14 +61,14 @@ typedef struct sl_handler_class {
     void (*abort)(sl_handler *handler, sl_job *job);
     void (*kill)(sl_handler *handler, sl_job *job);
     bool (*is_alive)(sl_handler *handler, sl_job *job); /* NULL: always */
-    /* Foreign code has not seen it yet, so no sign of life can be expected. NULL: it sees each at once. */
+    /* Nobody outside has seen it yet, so no sign of life can be expected. NULL: somebody sees each at once. */
     bool (*is_unbegun)(sl_handler *handler, sl_job *job);
     /* A drain has begun, and running work has until then (monotonic). Once. NULL: nobody wants to know. */
     void (*draining)(sl_handler *handler, uint64_t until_ns);
     void (*close)(sl_handler *handler);
     void (*turn_end)(sl_handler *handler); /* at the end of each turn. NULL: nothing to do */
     void (*describe)(const sl_handler *handler, struct cJSON *object); /* NULL: nothing */
-    void (*free)(sl_handler *handler);
+    void (*free)(sl_handler *handler, uint64_t until_ns);
 } sl_handler_class;
 
 struct sl_handler { /* the first field of each kind of handler */

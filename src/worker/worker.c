@@ -423,6 +423,12 @@ static sl_err fill(sl_work *work, const sl_work_settings *settings)
     return sl_destinations_new(&settings->destination, &work->destinations);
 }
 
+/* For what does not end though it was killed. */
+static uint64_t soon_ns(void)
+{
+    return sl_clock_mono_ns(sl_loop_stopwatch()) + SL_WORK_FREE_MS * MS_NS;
+}
+
 sl_err sl_work_new(sl_loop *loop, const sl_work_settings *settings, sl_source *source, sl_handler *handler,
                    sl_ack_file *acks, const sl_work_watcher *watcher, void *ctx, sl_work **ret_work)
 {
@@ -431,7 +437,7 @@ sl_err sl_work_new(sl_loop *loop, const sl_work_settings *settings, sl_source *s
 
     if (work == NULL) {
         source->class->free(source);
-        handler->class->free(handler);
+        handler->class->free(handler, soon_ns());
         sl_ack_file_close(acks);
         return SL_ERR_NOMEM;
     }
@@ -457,7 +463,7 @@ void sl_work_free(sl_work *work)
         return;
     if (work->drain.phase != SL_DRAIN_RUNNING && !work->over_is_told) /* it did not end in time */
         work_tell_left(work);
-    work->handler->class->free(work->handler);
+    work->handler->class->free(work->handler, sl_min_u64(soon_ns(), sl_drain_leave_until_ns(&work->drain)));
     work->source->class->free(work->source);
     while (!sl_list_empty(&work->all)) {
         sl_job *const job = SL_CONTAINER_OF(sl_list_first(&work->all), sl_job, all);

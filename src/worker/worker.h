@@ -28,7 +28,9 @@
 
 enum {
     SL_WORKER_SLOTS_MAX = 4000,
-    SL_WORKER_NAME_BYTES_MAX = 64
+    SL_WORKER_NAME_BYTES_MAX = 64,
+    SL_WORK_FREE_MS =
+        1000 /* that sl_work_free() waits for what does not end though it was killed; less at the end of a drain */
 };
 
 typedef struct sl_work

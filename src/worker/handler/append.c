@@ -85,6 +85,15 @@ static bool is_alive(sl_handler *handler, sl_job *job)
     return job->handler_data != NULL;
 }
 
+/* It waits for a server that is away, or for room on the way there. */
+static bool is_unbegun(sl_handler *handler, sl_job *job)
+{
+    const append_slot *const s = job->handler_data;
+
+    (void)handler;
+    return s != NULL && !s->is_sent;
+}
+
 /* What waits in a pause has its next try at once. */
 static void draining(sl_handler *handler, uint64_t until_ns)
 {
@@ -125,10 +134,11 @@ static void describe(const sl_handler *handler, struct cJSON *object)
     cJSON_AddBoolToObject(object, "connected", a->client != NULL && sl_client_is_open(a->client));
 }
 
-static void free_handler(sl_handler *handler)
+static void free_handler(sl_handler *handler, uint64_t until_ns)
 {
     appender *const a = appender_of(handler);
 
+    (void)until_ns; /* nothing takes time */
     a->is_silent = true;
     sl_timer_stop(&a->again);
     sl_timer_stop(&a->closing);
@@ -142,6 +152,7 @@ static const sl_handler_class append_class = { .name = "append",
                                                .abort = abort_job,
                                                .kill = kill_job,
                                                .is_alive = is_alive,
+                                               .is_unbegun = is_unbegun,
                                                .draining = draining,
                                                .close = close_handler,
                                                .describe = describe,
@@ -205,6 +216,6 @@ sl_err sl_append_handler_new(sl_loop *loop, const sl_append_handler_options *opt
     if (err == SL_ERR_NOMEM)
         sl_text_add(problem, "there is not enough memory for the appends");
     if (a != NULL)
-        free_handler(&a->handler);
+        free_handler(&a->handler, 0);
     return err;
 }

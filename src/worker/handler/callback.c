@@ -511,7 +511,7 @@ void callback_unlock_and_drop(callback *cb, uint32_t holds)
         destroy(cb);
 }
 
-static void callback_free(sl_handler *handler)
+static void callback_free(sl_handler *handler, uint64_t until_ns)
 {
     callback *const cb = callback_of(handler);
 
@@ -526,7 +526,7 @@ static void callback_free(sl_handler *handler)
         disown(cb, SL_CONTAINER_OF(sl_list_first(&cb->running), sl_ctx, running));
     pthread_mutex_unlock(&cb->lock);
     free_list(&cb->pool);
-    callback_free_threads(cb);
+    callback_free_threads(cb, until_ns);
     pthread_mutex_lock(&cb->lock);
     callback_unlock_and_drop(cb, 1);
 }
@@ -572,8 +572,6 @@ static void init(callback *cb, sl_loop *loop, const sl_callback_settings *settin
     sl_text_init(&name, cb->name, sizeof cb->name);
     sl_text_add(&name, settings->name == NULL ? "worker" : settings->name);
     cb->settings.name = cb->name;
-    if (cb->settings.join_ns == 0)
-        cb->settings.join_ns = SL_CALLBACK_JOIN_MS_DEFAULT * MS_NS;
     sl_list_init(&cb->pool);
     sl_list_init(&cb->pending);
     sl_list_init(&cb->running);
@@ -605,7 +603,7 @@ sl_err sl_callback_new(sl_loop *loop, const sl_callback_settings *settings, sl_h
         return SL_ERR_NOMEM;
     init(cb, loop, settings);
     if (!start_threads(cb)) {
-        callback_free(&cb->handler);
+        callback_free(&cb->handler, UINT64_MAX); /* those that were made have nothing to do, and end */
         return SL_ERR_IO;
     }
     *ret_handler = &cb->handler;

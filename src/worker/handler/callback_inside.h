@@ -117,6 +117,6 @@ void callback_unlock_and_drop(callback *cb, uint32_t holds);
 /* --- without --- */
 
 void ctx_free(sl_ctx *ctx);
-void callback_free_threads(callback *cb); /* waits, warns, lets go */
+void callback_free_threads(callback *cb, uint64_t until_ns); /* waits, warns, lets go */
 
 #endif

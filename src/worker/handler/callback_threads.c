@@ -179,9 +179,8 @@ void callback_threads_join(callback *cb)
 
 /* --- the end --- */
 
-static void await_threads(callback *cb)
+static void await_threads(callback *cb, uint64_t until_ns)
 {
-    const uint64_t until_ns = sl_add_sat_u64(sl_clock_mono_ns(sl_loop_stopwatch()), cb->settings.join_ns);
     const struct timespec until = { .tv_sec = (time_t)(until_ns / SECOND_NS),
                                     .tv_nsec = (long)(until_ns % SECOND_NS) };
     int late = 0;
@@ -190,7 +189,7 @@ static void await_threads(callback *cb)
         late = pthread_cond_timedwait(&cb->ended, &cb->lock, &until);
 }
 
-static void let_go(const callback *cb, callback_thread *thread)
+static void let_go(const callback *cb, callback_thread *thread, uint64_t waited_ns)
 {
     char name[CALLBACK_NAME_BYTES + 16];
     sl_text text;
@@ -198,21 +197,23 @@ static void let_go(const callback *cb, callback_thread *thread)
     sl_text_init(&text, name, sizeof name);
     thread_name(thread, &text);
     sl_log(cb->settings.log, SL_LOG_WARN, "a thread did not come back from its work and is left behind",
-           SL_LOG_STR("thread", name), SL_LOG_DURATION("limit", cb->settings.join_ns));
+           SL_LOG_STR("thread", name), SL_LOG_DURATION("limit", waited_ns));
     (void)pthread_detach(thread->thread);
     thread->is_on = false;
 }
 
 /* What a stuck thread needs stays where it is, on purpose: the thread frees it if it ever comes back, and if not, it is less than
  * what the thread itself takes. Waiting for it without an end would keep the whole process from ending (S3.24). */
-void callback_free_threads(callback *cb)
+void callback_free_threads(callback *cb, uint64_t until_ns)
 {
+    const uint64_t begin_ns = sl_clock_mono_ns(sl_loop_stopwatch());
+
     pthread_mutex_lock(&cb->lock);
     pthread_cond_broadcast(&cb->work);
-    await_threads(cb);
+    await_threads(cb, until_ns);
     callback_threads_join(cb);
     for (uint32_t i = 0; i < cb->thread_count; i++)
         if (cb->threads[i].is_on)
-            let_go(cb, &cb->threads[i]);
+            let_go(cb, &cb->threads[i], until_ns > begin_ns ? until_ns - begin_ns : 0);
     pthread_mutex_unlock(&cb->lock);
 }

@@ -288,6 +288,14 @@ static bool exec_is_alive(sl_handler *base, sl_job *job)
     return run->process == NULL || !sl_process_is_frozen(sl_process_id(run->process));
 }
 
+static bool exec_is_unbegun(sl_handler *base, sl_job *job)
+{
+    const exec_run *run = job->handler_data;
+
+    (void)base;
+    return run->process == NULL;
+}
+
 static void exec_draining(sl_handler *base, uint64_t until_ns)
 {
     exec_handler *handler = (exec_handler *)base;
@@ -331,10 +339,9 @@ static void free_runs(sl_list *runs, uint64_t until_ns)
     }
 }
 
-static void exec_free(sl_handler *base)
+static void exec_free(sl_handler *base, uint64_t until_ns)
 {
     exec_handler *handler = (exec_handler *)base;
-    const uint64_t until_ns = sl_process_reap_until_ns();
 
     SL_LIST_EACH (node, &handler->runs) { /* first all of them, so that they are waited for together */
         const exec_run *run = SL_CONTAINER_OF(node, exec_run, node);
@@ -355,6 +362,7 @@ static const sl_handler_class exec_class = {
     .abort = exec_abort,
     .kill = exec_kill,
     .is_alive = exec_is_alive,
+    .is_unbegun = exec_is_unbegun,
     .draining = exec_draining,
     .close = exec_close,
     .describe = exec_describe,
@@ -382,7 +390,7 @@ sl_err sl_exec_handler_new(sl_loop *loop, const sl_exec_options *options, sl_tex
     sl_orphans_init(&handler->orphans, loop);
     err = sl_command_init(&handler->command, &command, problem);
     if (err != SL_OK) {
-        exec_free(&handler->base);
+        exec_free(&handler->base, 0); /* there are no processes yet */
         return err;
     }
     *ret_handler = &handler->base;

@@ -405,10 +405,11 @@ static void describe(const sl_handler *handler, struct cJSON *object)
     cJSON_AddNumberToObject(object, "requests", http->running_count);
 }
 
-static void free_handler(sl_handler *handler)
+static void free_handler(sl_handler *handler, uint64_t until_ns)
 {
     sl_http *const http = http_of(handler);
 
+    (void)until_ns; /* nothing takes time */
     shut(http);
     sl_http_forget_options(http);
     sl_alloc_give(&sl_alloc_default, http, sizeof *http);
@@ -468,7 +469,7 @@ sl_err sl_http_handler_new(sl_loop *loop, const sl_http_options *options, sl_tex
     if (err == SL_OK)
         err = make_multi(http, problem);
     if (err != SL_OK) {
-        free_handler(&http->handler);
+        free_handler(&http->handler, 0);
         return err;
     }
     if (http->insecure && options->log != NULL)

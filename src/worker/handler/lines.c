@@ -230,10 +230,9 @@ static void free_slot(lines_slot *slot, uint64_t until_ns)
     sl_alloc_give(&sl_alloc_default, slot, sizeof *slot);
 }
 
-static void lines_free(sl_handler *base)
+static void lines_free(sl_handler *base, uint64_t until_ns)
 {
     lines_handler *handler = (lines_handler *)base;
-    const uint64_t until_ns = sl_process_reap_until_ns();
 
     kill_all(handler, SIGKILL); /* first all of them, so that they are waited for together */
     SL_LIST_EACH_SAFE (node, &handler->all)
@@ -294,7 +293,7 @@ sl_err sl_lines_handler_new(sl_loop *loop, const sl_lines_options *options, sl_t
     set_up(handler, loop, options);
     err = sl_command_init(&handler->command, &command, problem);
     if (err != SL_OK) {
-        lines_free(&handler->base);
+        lines_free(&handler->base, 0); /* there are no processes yet */
         return err;
     }
     *ret_handler = &handler->base;

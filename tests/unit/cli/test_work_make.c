@@ -73,7 +73,7 @@ static made *make(const char *line)
 static void forget(made *m)
 {
     if (m->parts.handler != NULL)
-        m->parts.handler->class->free(m->parts.handler);
+        m->parts.handler->class->free(m->parts.handler, UINT64_MAX);
     if (m->parts.source != NULL)
         m->parts.source->class->free(m->parts.source);
     sl_ack_file_close(m->parts.acks);

@@ -182,6 +182,17 @@ TEST(S2_5_drain_gives_the_time_that_fencing_did_not_use_to_handlers)
     expect_phase(&drain, SL_DRAIN_ABORTING);
 }
 
+TEST(what_is_cleared_away_after_a_drain_leaves_time_for_the_report_S3_24)
+{
+    sl_drain drain = running(false);
+    const uint64_t reserve_ns = drain.budget.part_ns[SL_BUDGET_RESERVE];
+
+    EXPECT_EQ(sl_drain_leave_until_ns(&drain), UINT64_MAX);
+    drain = begun((sl_drain_held){ .started = 1 });
+    EXPECT_EQ(sl_drain_leave_until_ns(&drain), (BEGAN_S + 30) * SECOND_NS - reserve_ns / 4);
+    EXPECT(reserve_ns / 4 > 0);
+}
+
 TEST(S2_6_drain_aborts_then_kills_then_releases_what_does_not_finish)
 {
     sl_drain drain = begun((sl_drain_held){ .started = 2, .unstarted = 1 });

@@ -37,7 +37,7 @@ static void on_output(void *ctx, sl_process_output which, const char *data, size
         s->text[which][s->bytes[which]++] = data[i];
     if (!s->wants_free)
         return;
-    sl_process_free(s->process, sl_process_reap_until_ns());
+    sl_process_free(s->process, handler_rig_later_ns());
     s->process = NULL;
     s->wants_free = false;
 }
@@ -307,7 +307,7 @@ TEST(process_many_sweeps_are_one_look_at_the_end_of_the_turn)
             turn(&s);
         EXPECT_EQ(orphans.looks, (uint64_t)round);
     }
-    sl_orphans_done(&orphans, sl_process_reap_until_ns());
+    sl_orphans_done(&orphans, handler_rig_later_ns());
     EXPECT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0), 0); /* other tests have orphans too */
     clear_stage(&s);
 }
@@ -323,7 +323,7 @@ TEST(process_children_of_other_code_are_no_orphans)
     sl_orphans_init(&orphans, s.loop);
     pid = fork_waiting();
     sl_orphans_sweep(&orphans);
-    sl_orphans_done(&orphans, sl_process_reap_until_ns());
+    sl_orphans_done(&orphans, handler_rig_later_ns());
     EXPECT_EQ(waitpid(pid, NULL, WNOHANG), 0);
     EXPECT(!sl_process_is_frozen(pid));
     EXPECT_EQ(kill(pid, SIGSTOP), 0);
@@ -354,7 +354,7 @@ TEST(process_dead_children_of_other_code_are_not_reaped)
     sl_timer_set(&orphans.reaper, sl_loop_now_ns(s.loop));
     while (orphans.reaper.is_set)
         turn(&s);
-    sl_orphans_done(&orphans, sl_process_reap_until_ns());
+    sl_orphans_done(&orphans, handler_rig_later_ns());
     EXPECT_EQ(waitpid(pid, NULL, WNOHANG), pid);
     EXPECT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0), 0); /* other tests have orphans too */
     clear_stage(&s);
@@ -395,8 +395,8 @@ static void start_brood(brood *b)
 
 static void end_brood(brood *b)
 {
-    sl_process_free(b->s.process, sl_process_reap_until_ns());
-    sl_orphans_done(&b->orphans, sl_process_reap_until_ns());
+    sl_process_free(b->s.process, handler_rig_later_ns());
+    sl_orphans_done(&b->orphans, handler_rig_later_ns());
     EXPECT(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
     EXPECT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0), 0); /* other tests have orphans too */
     clear_stage(&b->s);

@@ -102,19 +102,23 @@ static inline void call_open(call_rig *rig, sl_worker_fn *work, uint32_t threads
                                             .slots = CALL_JOBS_MAX,
                                             .threads = threads,
                                             .name = "billing",
-                                            .join_ns = UINT64_C(20000000000),
                                             .log = &rig->log };
     EXPECT_OK(sl_callback_new(rig->loop, &rig->settings, &rig->handler));
     rig->handler->owner = &owner;
     rig->handler->owner_ctx = rig;
 }
 
-static inline void call_free_handler(call_rig *rig)
+static inline void call_free_within(call_rig *rig, uint64_t limit_ns)
 {
     sl_handler *const handler = rig->handler;
 
     rig->handler = NULL;
-    handler->class->free(handler);
+    handler->class->free(handler, sl_clock_mono_ns(sl_loop_stopwatch()) + limit_ns);
+}
+
+static inline void call_free_handler(call_rig *rig)
+{
+    call_free_within(rig, UINT64_C(20000000000));
 }
 
 static inline void call_done(call_rig *rig)

@@ -224,8 +224,9 @@ static void handler_closes(sl_handler *handler)
     handler->owner->closed(handler->owner_ctx);
 }
 
-static void handler_goes(sl_handler *handler)
+static void handler_goes(sl_handler *handler, uint64_t until_ns)
 {
+    (void)until_ns;
     script_of(handler)->handler = NULL;
     script_of(handler)->held_count = 0;
     free(handler);

@@ -202,18 +202,23 @@ void handler_rig_lines_with_close(handler_rig *rig, const char *command, uint64_
     make_lines(rig, (sl_lines_options){ .command = command, .slots = 1, .close_ns = close_ns });
 }
 
-uint64_t handler_rig_free_hung(handler_rig *rig)
+uint64_t handler_rig_later_ns(void)
+{
+    return sl_clock_mono_ns(sl_loop_stopwatch()) + UINT64_C(10000000000);
+}
+
+uint64_t handler_rig_free_hung(handler_rig *rig, uint64_t limit_ns)
 {
     const uint64_t begin_ns = sl_clock_mono_ns(sl_loop_stopwatch());
     uint64_t took_ns;
     sl_orphans left;
 
     signals_are_lost = true;
-    rig->handler->class->free(SL_TAKE_PTR(rig->handler));
+    rig->handler->class->free(SL_TAKE_PTR(rig->handler), begin_ns + limit_ns);
     signals_are_lost = false;
     took_ns = sl_clock_mono_ns(sl_loop_stopwatch()) - begin_ns;
     sl_orphans_init(&left, rig->loop);
-    sl_orphans_done(&left, sl_process_reap_until_ns());
+    sl_orphans_done(&left, handler_rig_later_ns());
     handler_rig_drop(rig);
     return took_ns;
 }
@@ -221,7 +226,7 @@ uint64_t handler_rig_free_hung(handler_rig *rig)
 void handler_rig_drop(handler_rig *rig)
 {
     if (rig->handler != NULL)
-        rig->handler->class->free(rig->handler);
+        rig->handler->class->free(rig->handler, handler_rig_later_ns());
     EXPECT_EQ(handler_rig_count_children(), 0);
     EXPECT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0), 0); /* other tests have orphans too */
     for (size_t i = 0; i < rig->job_count; i++)

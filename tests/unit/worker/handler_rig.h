@@ -49,11 +49,15 @@ void handler_rig_lines_with_close(handler_rig *rig, const char *command, uint64_
 /* Closes and frees everything, and expects that nothing is left: no child, no descriptor. */
 void handler_rig_stop(handler_rig *rig);
 
+/* For who waits for what must end: ten seconds from now. */
+uint64_t handler_rig_later_ns(void);
+
 /* Without close(): free in the middle. */
 void handler_rig_drop(handler_rig *rig);
 
-/* free() of a handler whose processes do not die, as if they hung inside of the system; returns how long it took. They are ended then. */
-uint64_t handler_rig_free_hung(handler_rig *rig);
+/* free() of a handler whose processes do not die, as if they hung inside of the system, with so much time; returns how long it took.
+ * They are ended then. */
+uint64_t handler_rig_free_hung(handler_rig *rig, uint64_t limit_ns);
 
 /* From now on processes get no signal, as if they took long to die. */
 void handler_rig_lose_signals(bool are_lost);

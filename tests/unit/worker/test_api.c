@@ -290,6 +290,28 @@ TEST(a_signal_handler_may_stop_a_worker_and_its_own_thread_never_waits_for_itsel
     api_close(&rig);
 }
 
+static sl_worker_result drain_from_inside(void *user, sl_ctx *ctx)
+{
+    api_rig *const rig = user;
+
+    (void)ctx;
+    EXPECT_EQ(sl_worker_drain(rig->worker, -1, NULL), SL_WORKER_RUNNING);
+    EXPECT_EQ(sl_worker_join(rig->worker, -1), 1);
+    return SL_WORKER_DONE;
+}
+
+/* A drain that waited for the function that asks for it would be over when its time is. */
+TEST(a_function_in_a_thread_of_the_worker_never_waits_for_itself_S3_17)
+{
+    api_rig rig;
+
+    api_open(&rig,
+             (sl_worker_options){ .from = "memory:count=100", .work = drain_from_inside, .threads = 2 });
+    EXPECT_EQ(sl_worker_run(rig.worker), SL_WORKER_OK);
+    EXPECT_EQ(sl_worker_last_report(rig.worker).interrupted, 0);
+    api_close(&rig);
+}
+
 TEST(freeing_a_worker_that_runs_drains_it)
 {
     api_rig rig;

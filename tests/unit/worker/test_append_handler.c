@@ -109,7 +109,7 @@ static target *start(const char *stream)
 
 static void finish(target *t)
 {
-    t->h.handler->class->free(t->h.handler);
+    t->h.handler->class->free(t->h.handler, 0);
     sl_listener_free(t->listener);
     sl_peers_free(&t->peers);
     server_rig_done(&t->server);
@@ -307,6 +307,7 @@ TEST(a_killed_append_is_not_waited_for_and_its_late_answer_meets_nobody_S2_6)
     handled_run(&t->h, job);
     EXPECT(t->h.handler->class->is_alive(t->h.handler, job));
     TARGET_UNTIL(t, sl_peers_call_count(&t->peers) == 1);
+    EXPECT(!t->h.handler->class->is_unbegun(t->h.handler, job));
     t->h.handler->class->abort(t->h.handler, job);
     EXPECT_EQ(t->h.finished, 0);
     t->h.handler->class->kill(t->h.handler, job);
@@ -408,6 +409,7 @@ TEST(what_waits_for_a_server_is_called_off_at_once_and_uncharged_S3_6)
     leave(t);
     run_jobs(t, jobs, 3);
     EXPECT(t->h.handler->class->is_alive(t->h.handler, jobs[1]));
+    EXPECT(t->h.handler->class->is_unbegun(t->h.handler, jobs[1]));
     t->h.handler->class->abort(t->h.handler, jobs[0]);
     EXPECT_EQ(t->h.kinds[SL_RESULT_UNBEGUN], 1);
     EXPECT(strstr(t->h.reason, "has not taken the event yet") != NULL);
@@ -514,7 +516,7 @@ TEST(a_server_of_another_kind_is_a_failure_and_not_a_crash)
     client_rig_server_cut(&r, 0);
     CLIENT_UNTIL(&r, h.finished == 1);
     EXPECT_EQ(h.last.kind, SL_RESULT_RETRY);
-    h.handler->class->free(h.handler);
+    h.handler->class->free(h.handler, 0);
     client_rig_done(&r);
     sl_job_free(job);
 }

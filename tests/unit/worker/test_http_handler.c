@@ -39,7 +39,7 @@ static void start(web *w, handled *h, sl_http_options options)
 
 static void finish(web *w, handled *h)
 {
-    h->handler->class->free(h->handler);
+    h->handler->class->free(h->handler, 0);
     web_done(w);
 }
 
@@ -449,7 +449,7 @@ TEST(a_refused_connection_is_a_failure_in_plain_words_without_secrets_B18)
     char url[128];
 
     start(&w, &h, (sl_http_options){ 0 });
-    h.handler->class->free(h.handler);
+    h.handler->class->free(h.handler, 0);
     close(raw_listen(1, &port)); /* nobody listens there any more */
     snprintf(url, sizeof url, "http://user:secret@127.0.0.1:%u/hook?key=hidden", port);
     make(&h, w.loop, (sl_http_options){ .url = url });
@@ -468,7 +468,7 @@ TEST(an_unknown_host_is_a_failure_and_a_slow_name_server_stops_nobody_B18)
     sl_job *const job = handled_job(1, "x");
 
     start(&w, &h, (sl_http_options){ 0 });
-    h.handler->class->free(h.handler);
+    h.handler->class->free(h.handler, 0);
     make(&h, w.loop,
          (sl_http_options){ .url = "http://nothing.invalid/", .connect_timeout_ns = SECOND_NS / 5 });
     send_one(&w, &h, "x");
@@ -534,12 +534,12 @@ TEST(close_ends_idle_connections_and_free_ends_all_in_the_middle_of_everything_S
     h.handler->class->close(h.handler);
     EXPECT_EQ(h.closed, 1);
     WEB_UNTIL(&w, w.ends == 1);
-    h.handler->class->free(h.handler);
+    h.handler->class->free(h.handler, 0);
     make(&h, w.loop, (sl_http_options){ .url = web_url(&w, "/") });
     w.answer = NULL;
     handled_run(&h, job);
     WEB_UNTIL(&w, w.requests == 2);
-    h.handler->class->free(h.handler);
+    h.handler->class->free(h.handler, 0);
     WEB_UNTIL(&w, w.ends == 2); /* the peer sees it: nothing is kept open */
     EXPECT_EQ(h.finished, 0);
     web_done(&w);
@@ -562,7 +562,7 @@ static void send_tls(client_rig *r, const char *ca_file, bool insecure, handled 
     sl_job *const job = handled_job_of(&message);
     handled_run(h, job);
     CLIENT_UNTIL(r, h->finished == 1);
-    h->handler->class->free(h->handler);
+    h->handler->class->free(h->handler, 0);
     sl_job_free(job);
 }
 

@@ -430,6 +430,27 @@ TEST(in_a_drain_a_dead_destination_does_not_burn_the_budget_and_the_rest_stays_s
     work_rig_done(&rig);
 }
 
+/* Where processes hang inside of the system, the next part of the way out is the report, which must come within the grace. */
+TEST(what_cannot_be_ended_is_waited_for_within_the_grace_S3_24)
+{
+    work_rig rig;
+
+    for (int drains = 0; drains < 2; drains++) {
+        uint64_t begin_ns, leave_ns = UINT64_MAX;
+
+        work_rig_init(&rig);
+        work_rig_start(&rig);
+        if (drains) {
+            (void)stop_and_wait(&rig);
+            leave_ns = sl_drain_leave_until_ns(&rig.work->drain);
+        }
+        begin_ns = sl_clock_mono_ns(sl_loop_stopwatch());
+        work_rig_done(&rig);
+        EXPECT(rig.free_until_ns <= leave_ns);
+        EXPECT(drains || rig.free_until_ns >= begin_ns + SL_WORK_FREE_MS * MS_NS);
+    }
+}
+
 TEST(a_source_that_fails_takes_the_same_way_and_is_told_S3_22)
 {
     work_rig rig;

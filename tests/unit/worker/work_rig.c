@@ -181,8 +181,9 @@ static void handler_close(sl_handler *handler)
         handler->owner->closed(handler->owner_ctx);
 }
 
-static void handler_free(sl_handler *handler)
+static void handler_free(sl_handler *handler, uint64_t until_ns)
 {
+    rig_of_handler(handler)->free_until_ns = until_ns;
     rig_of_handler(handler)->handler_freed = true;
     free(handler);
 }

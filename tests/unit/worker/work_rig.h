@@ -49,7 +49,8 @@ typedef struct work_rig {
     size_t log_bytes;
     uint32_t ups, drainings, overs;
     bool source_freed, handler_freed;
-    uint64_t stalled_ns; /* in work_rig_until(): how long the machine did not let it run */
+    uint64_t free_until_ns; /* what the handler had for that */
+    uint64_t stalled_ns;    /* in work_rig_until(): how long the machine did not let it run */
 } work_rig;
 
 /* Settings may be changed between these two. The budget is the least one: 100 ms for most parts. */
