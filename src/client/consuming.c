@@ -274,11 +274,9 @@ void sl_consuming_proved(sl_consuming *c)
 static sl_holding_entry *find(const sl_consuming *c, sl_consumer_id id)
 {
     sl_uuid uuid;
-    sl_holding_entry *held;
 
     memcpy(uuid.bytes, id.bytes, sizeof uuid.bytes);
-    held = sl_holding_find_held(&c->holding, uuid);
-    return held == NULL || held->is_own ? NULL : held;
+    return sl_holding_find_held(&c->holding, uuid);
 }
 
 /* Of several with one id the server means one after the other, by the same rules (core/claim.c); so who says it of each reaches each. */
@@ -287,7 +285,7 @@ static sl_holding_entry *find_to_start(const sl_consuming *c, sl_consumer_id id)
     sl_holding_entry *const newest = find(c, id);
 
     for (sl_holding_entry *held = newest; held != NULL; held = sl_holding_next_held(held))
-        if (!held->started && !held->is_own)
+        if (!held->started)
             return held;
     return newest;
 }
@@ -297,7 +295,7 @@ static sl_holding_entry *find_to_extend(const sl_consuming *c, sl_consumer_id id
     sl_holding_entry *found = find(c, id);
 
     for (sl_holding_entry *held = found; held != NULL; held = sl_holding_next_held(held))
-        if (held->lease_until_ns < found->lease_until_ns && !held->is_own)
+        if (held->lease_until_ns < found->lease_until_ns)
             found = held;
     return found;
 }

@@ -323,7 +323,7 @@ static bool take_settled(sl_consuming *c, const sl_persistent_response *response
 
 /* --- stop --- */
 
-/* Held here and not there: handed back, if that was asked for, else run out. */
+/* Held here and not there: handed back, if that was asked for, else run out. Of several with one id a hand-back leaves what was begun. */
 static void compare_outstanding(sl_consuming *c, const sl_wire_ids *outstanding)
 {
     sl_wire_walk walk = sl_wire_items_walk(&outstanding->items);
@@ -334,7 +334,7 @@ static void compare_outstanding(sl_consuming *c, const sl_wire_ids *outstanding)
         held->is_mark = held->verb == SL_HOLDING_NONE;
     }
     while (outstanding->count > 0 && sl_wire_ids_next(&walk, &id)) {
-        sl_holding_entry *const held = sl_holding_find_marked(&c->holding, id.uuid);
+        sl_holding_entry *const held = sl_holding_find_marked(&c->holding, id.uuid, c->hand_back_said);
         if (held != NULL)
             held->is_mark = false;
     }

@@ -136,7 +136,7 @@ static sl_holding_entry *next_with_id(const sl_holding_entry *held)
 
 static sl_holding_entry *held_from(sl_holding_entry *held)
 {
-    while (held != NULL && held->verb != SL_HOLDING_NONE)
+    while (held != NULL && (held->verb != SL_HOLDING_NONE || held->is_own))
         held = next_with_id(held);
     return held;
 }
@@ -151,13 +151,21 @@ sl_holding_entry *sl_holding_next_held(const sl_holding_entry *held)
     return held_from(next_with_id(held));
 }
 
-sl_holding_entry *sl_holding_find_marked(const sl_holding *holding, sl_uuid id)
+static bool is_rather(const sl_holding_entry *held, const sl_holding_entry *than, bool begun_first)
 {
-    sl_holding_entry *held = first_with_id(holding, id);
+    if (held->is_own != than->is_own)
+        return than->is_own;
+    return begun_first && held->started && !than->started;
+}
 
-    while (held != NULL && !held->is_mark)
-        held = next_with_id(held);
-    return held;
+sl_holding_entry *sl_holding_find_marked(const sl_holding *holding, sl_uuid id, bool begun_first)
+{
+    sl_holding_entry *found = NULL;
+
+    for (sl_holding_entry *held = first_with_id(holding, id); held != NULL; held = next_with_id(held))
+        if (held->is_mark && (found == NULL || is_rather(held, found, begun_first)))
+            found = held;
+    return found;
 }
 
 sl_holding_entry *sl_holding_find_said(const sl_holding *holding, sl_uuid id)

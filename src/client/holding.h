@@ -94,9 +94,10 @@ void sl_holding_done(sl_holding *holding);
 sl_holding_entry *sl_holding_add(sl_holding *holding, sl_uuid id, uint64_t place);
 void sl_holding_remove(sl_holding *holding, sl_holding_entry *held);
 
-/* The newest that nothing was said of; the one that was said first and waits for its answer; the newest at this place. NULL: none. */
+/* The newest that the user knows of and has said nothing of; the one that was said first and waits for its answer; the newest at this
+ * place. NULL: none. */
 sl_holding_entry *sl_holding_find_held(const sl_holding *holding, sl_uuid id);
-/* The next older one with the id of `held` that nothing was said of. NULL: none. */
+/* The next older one with the id of `held` that the user knows of and has said nothing of. NULL: none. */
 sl_holding_entry *sl_holding_next_held(const sl_holding_entry *held);
 sl_holding_entry *sl_holding_find_said(const sl_holding *holding, sl_uuid id);
 sl_holding_entry *sl_holding_find_place(const sl_holding *holding, sl_uuid id, uint64_t place);
@@ -105,7 +106,8 @@ sl_holding_entry *sl_holding_find_place(const sl_holding *holding, sl_uuid id, u
 sl_holding_entry *sl_holding_find_recalled(const sl_holding *holding, sl_uuid id, uint64_t revision,
                                            uint64_t place);
 
-sl_holding_entry *sl_holding_find_marked(const sl_holding *holding, sl_uuid id);
+/* Of those with a mark the newest that the user knows of, else the newest; begun_first: one that he has begun before all others. */
+sl_holding_entry *sl_holding_find_marked(const sl_holding *holding, sl_uuid id, bool begun_first);
 
 /* Any ghost, or NULL. */
 sl_holding_entry *sl_holding_find_ghost(const sl_holding *holding);

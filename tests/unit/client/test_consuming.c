@@ -632,28 +632,6 @@ TEST(a_lease_that_is_extended_by_what_the_group_gives_has_not_ended)
     consuming_rig_free(rig);
 }
 
-/* Ids are chosen by publishers: the same one may stand in two streams of a group over everything. */
-TEST(of_two_held_messages_with_one_id_started_and_extend_reach_one_after_the_other)
-{
-    consuming_rig *const rig = joined_with(10, 1);
-    sl_persistent_response response = { .kind = SL_PERSISTENT_RESPONSE_EVENT };
-
-    response.event = (sl_wire_read_event){ .has_event = true,
-                                           .event = { .id = { consuming_rig_id(0), SL_WIRE_ID_STRUCTURED },
-                                                      .stream = SL_STR("other"),
-                                                      .type = SL_STR("t") },
-                                           .lease_token = 2,
-                                           .lease_ms = 20000 };
-    EXPECT(consuming_rig_say(rig, &response));
-    EXPECT_EQ(consuming_rig_started(rig, 0, 1), 1);
-    EXPECT_EQ(consuming_rig_started(rig, 0, 1), 1);
-    EXPECT_EQ(consuming_rig_extend(rig, 0, 1, 40000), 1);
-    EXPECT_EQ(consuming_rig_extend(rig, 0, 1, 40000), 1);
-    EXPECT_OK(consuming_rig_turn(rig));
-    EXPECT_CONSUMER_SENT(rig, "started:0,0 extend:0,0=40000");
-    consuming_rig_free(rig);
-}
-
 /* Everything a server says, with each byte changed and each end cut: nothing crashes, and what is believed keeps its books. */
 static void bend(sl_str message, size_t at, int how)
 {
