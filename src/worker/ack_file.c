@@ -86,6 +86,7 @@ struct sl_ack_file {
     file_image *image;
     size_t free_count;
     uint32_t free_places[SL_ACK_FILE_PLACES]; /* a stack */
+    bool is_held[SL_ACK_FILE_PLACES];         /* somebody in this process will drop or keep it */
 };
 
 /* What opening needs to know. */
@@ -146,9 +147,10 @@ static bool is_whole(const file_image *image, uint32_t place)
            image->places[place].reason_bytes <= SL_ACK_FILE_REASON_BYTES_MAX;
 }
 
-static bool is_unsure_before(const file_place *at, uint64_t before_s)
+/* A clock that was set back makes nothing old. */
+static bool is_unsure_too_long(const file_place *at, uint64_t now_s)
 {
-    return at->unsure_s != 0 && at->unsure_s < before_s;
+    return at->unsure_s != 0 && at->unsure_s < now_s && now_s - at->unsure_s > SL_ACK_FILE_UNSURE_S;
 }
 
 static uint32_t header_crc(const file_header *header)
@@ -468,15 +470,15 @@ static sl_err open_any(const opening *o, int *ret_fd, file_image **ret_image)
                   "is being replaced by other processes all the time. Give each worker its own.");
 }
 
-/* Broken places are cleared, so that none of them can become believable by a later change; so are those that have been unsure since before
- * a time. */
-static void list_free(sl_ack_file *file, uint64_t before_s)
+/* Broken places are cleared, so that none of them can become believable by a later change. What somebody holds stays: he will drop it,
+ * and would drop what had been put there meanwhile. */
+void sl_ack_file_forget(sl_ack_file *file, uint64_t now_s)
 {
     file->free_count = 0;
     for (uint32_t place = SL_ACK_FILE_PLACES; place-- > 0;) {
         file_place *const at = &file->image->places[place];
 
-        if (is_whole(file->image, place) && !is_unsure_before(at, before_s))
+        if (file->is_held[place] || (is_whole(file->image, place) && !is_unsure_too_long(at, now_s)))
             continue;
         atomic_store_explicit(&at->seal, 0, memory_order_release);
         atomic_signal_fence(memory_order_seq_cst);
@@ -504,7 +506,8 @@ sl_err sl_ack_file_open(const char *path, sl_str source, sl_str name, sl_text *p
         sl_alloc_give(&sl_alloc_default, file, sizeof *file);
         return err;
     }
-    list_free(file, sl_ack_file_clock_s() - SL_ACK_FILE_UNSURE_S);
+    memset(file->is_held, 0, sizeof file->is_held);
+    sl_ack_file_forget(file, sl_ack_file_clock_s());
     *ret_file = file;
     return SL_OK;
 }
@@ -525,7 +528,7 @@ sl_str sl_ack_file_name(const sl_ack_file *file)
     return (sl_str){ file->image->header.name, file->image->header.name_bytes };
 }
 
-size_t sl_ack_file_left(const sl_ack_file *file, sl_ack_entry *entries, uint32_t *places, size_t entries_max)
+size_t sl_ack_file_left(sl_ack_file *file, sl_ack_entry *entries, uint32_t *places, size_t entries_max)
 {
     size_t count = 0;
 
@@ -537,6 +540,7 @@ size_t sl_ack_file_left(const sl_ack_file *file, sl_ack_entry *entries, uint32_t
         entries[count] = (sl_ack_entry){
             at->id, at->token, at->revision, at->is_park != 0, { at->reason, at->reason_bytes }
         };
+        file->is_held[place] = true;
         places[count++] = place;
     }
     return count;
@@ -558,7 +562,7 @@ sl_err sl_ack_file_put(sl_ack_file *file, const sl_ack_entry *entry, uint32_t *r
     file_place *at;
 
     if (file->free_count == 0)
-        list_free(file, UINT64_MAX);
+        sl_ack_file_forget(file, UINT64_MAX);
     if (file->free_count == 0)
         return SL_ERR_FULL;
     place = file->free_places[--file->free_count];
@@ -572,6 +576,7 @@ sl_err sl_ack_file_put(sl_ack_file *file, const sl_ack_entry *entry, uint32_t *r
     if (entry->reason.bytes > 0)
         put_reason(at, entry->reason);
     atomic_store_explicit(&at->seal, seal_of(file->image, place), memory_order_release);
+    file->is_held[place] = true;
     *ret_place = place;
     return SL_OK;
 }
@@ -581,6 +586,7 @@ void sl_ack_file_drop(sl_ack_file *file, uint32_t place)
     file_place *const at = &file->image->places[place];
 
     assert(place < SL_ACK_FILE_PLACES);
+    file->is_held[place] = false;
     if (atomic_load_explicit(&at->seal, memory_order_relaxed) == 0)
         return; /* dropped before: it must not become free twice */
     atomic_store_explicit(&at->seal, 0, memory_order_release);
@@ -594,7 +600,7 @@ uint64_t sl_ack_file_clock_s(void)
     struct timespec now;
 
     (void)clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec;
+    return now.tv_sec < 0 ? 0 : (uint64_t)now.tv_sec;
 }
 
 void sl_ack_file_keep(sl_ack_file *file, uint32_t place, uint64_t now_s)
@@ -602,8 +608,9 @@ void sl_ack_file_keep(sl_ack_file *file, uint32_t place, uint64_t now_s)
     file_place *const at = &file->image->places[place];
 
     assert(place < SL_ACK_FILE_PLACES);
+    file->is_held[place] = false;
     if (at->unsure_s == 0)
-        at->unsure_s = now_s;
+        at->unsure_s = sl_max_u64(now_s, 1);
 }
 
 size_t sl_ack_file_count(const sl_ack_file *file)

@@ -51,17 +51,20 @@ void sl_ack_file_close(sl_ack_file *file); /* NULL is allowed */
 /* The name that this consumer must have. Good as long as the file is open. */
 sl_str sl_ack_file_name(const sl_ack_file *file);
 
-/* What an earlier process left; at most `entries_max`, returns how many. The places stay taken until they are dropped, and so long the
- * reasons are good. */
-size_t sl_ack_file_left(const sl_ack_file *file, sl_ack_entry *entries, uint32_t *places, size_t entries_max);
+/* What an earlier process left; at most `entries_max`, returns how many. The places are held by the caller until he drops or keeps them,
+ * and so long the reasons are good. */
+size_t sl_ack_file_left(sl_ack_file *file, sl_ack_entry *entries, uint32_t *places, size_t entries_max);
 
-/* Notes it. SL_OK and its place, or SL_ERR_FULL. */
+/* Notes it. SL_OK and its place, which is the caller's until he drops or keeps it; or SL_ERR_FULL. */
 sl_err sl_ack_file_put(sl_ack_file *file, const sl_ack_entry *entry, uint32_t *ret_place);
 /* It is confirmed, or nobody wants to know any more. */
 void sl_ack_file_drop(sl_ack_file *file, uint32_t place);
 /* It was said, or could not be, and nobody knows whether it counted: the message may come again. It stays, is found by the next processes
- * that open the file within SL_ACK_FILE_UNSURE_S since the first time that this was said of it, and makes room when that is needed. */
+ * that open the file within SL_ACK_FILE_UNSURE_S since the first time that this was said of it, and makes room when that is needed and
+ * nobody holds it again. */
 void sl_ack_file_keep(sl_ack_file *file, uint32_t place, uint64_t now_s);
+/* Frees what nobody holds and was kept longer ago than that. Opening does so, too. */
+void sl_ack_file_forget(sl_ack_file *file, uint64_t now_s);
 uint64_t sl_ack_file_clock_s(void); /* seconds since 1970 */
 
 size_t sl_ack_file_count(const sl_ack_file *file);

@@ -103,7 +103,7 @@ static uint32_t put(sl_ack_file *file, uint64_t number)
     return place;
 }
 
-static size_t count_left(const sl_ack_file *file, sl_ack_entry *entries, uint32_t *places)
+static size_t count_left(sl_ack_file *file, sl_ack_entry *entries, uint32_t *places)
 {
     const size_t count = sl_ack_file_left(file, entries, places, SL_ACK_FILE_PLACES);
     uint64_t number;
@@ -293,6 +293,12 @@ static void flip(off_t at)
     (void)close(fd);
 }
 
+static void fill(sl_ack_file *file)
+{
+    while (sl_ack_file_count(file) < SL_ACK_FILE_PLACES)
+        (void)put(file, 3);
+}
+
 TEST(what_is_unsure_for_too_long_is_forgotten_at_the_next_open_or_when_there_is_no_room_B3)
 {
     const uint64_t now_s = sl_ack_file_clock_s();
@@ -312,11 +318,53 @@ TEST(what_is_unsure_for_too_long_is_forgotten_at_the_next_open_or_when_there_is_
     EXPECT_EQ(count_left(file, left, left_places), 1);
     EXPECT_EQ(left_places[0], young);
 
-    while (sl_ack_file_count(file) < SL_ACK_FILE_PLACES)
-        (void)put(file, 3);
-    EXPECT_EQ(sl_ack_file_count(file), SL_ACK_FILE_PLACES);
+    fill(file);
+    sl_ack_file_keep(file, young, now_s);
     EXPECT_EQ(put(file, 5), young); /* what is certain goes before what is not */
     EXPECT_EQ(sl_ack_file_put(file, &entry, &place), SL_ERR_FULL); /* that entry is a new one */
+    sl_ack_file_close(file);
+    remove_folder();
+}
+
+/* It is said again by this process, whose word about it will come. */
+TEST(what_is_unsure_and_said_again_makes_no_room_until_it_is_dropped_B3)
+{
+    const sl_ack_entry entry = entry_of(5);
+    uint32_t unsure, place;
+    sl_ack_file *file;
+
+    make_folder();
+    file = open_file("");
+    unsure = put(file, 1);
+    sl_ack_file_keep(file, unsure, sl_ack_file_clock_s());
+    sl_ack_file_close(file);
+    file = open_file("");
+    EXPECT_EQ(count_left(file, left, left_places), 1);
+
+    fill(file);
+    EXPECT_ERR(sl_ack_file_put(file, &entry, &place), SL_ERR_FULL);
+    sl_ack_file_drop(file, unsure);
+    EXPECT_EQ(put(file, 5), unsure);
+    EXPECT_ERR(sl_ack_file_put(file, &entry, &place), SL_ERR_FULL); /* it became free once */
+    EXPECT_EQ(count_left(file, left, left_places), SL_ACK_FILE_PLACES);
+    sl_ack_file_close(file);
+    remove_folder();
+}
+
+/* A machine without a battery begins in 1970 and learns the time later. */
+TEST(a_clock_that_is_near_its_beginning_forgets_nothing_that_is_unsure_B3)
+{
+    sl_ack_file *file;
+
+    make_folder();
+    file = open_file("");
+    sl_ack_file_keep(file, put(file, 1), 0);
+    sl_ack_file_keep(file, put(file, 2), sl_ack_file_clock_s());
+    sl_ack_file_forget(file, 0);
+    sl_ack_file_forget(file, SL_ACK_FILE_UNSURE_S - 1);
+    EXPECT_EQ(sl_ack_file_count(file), 2);
+    sl_ack_file_forget(file, SL_ACK_FILE_UNSURE_S + 2); /* it was kept in the first second at the latest */
+    EXPECT_EQ(sl_ack_file_count(file), 1);
     sl_ack_file_close(file);
     remove_folder();
 }
