@@ -396,14 +396,14 @@ static bool listen_for_clients(sl_server *server)
     return err == SL_OK;
 }
 
-/* Nobody writes yet, so a problem now is one of reading: without all users nobody can be told from anybody. A full disk is none: groups
- * have asked for room by now, and settling goes on. */
+/* Nobody writes yet, so a problem now is one of reading: without all users nobody can be told from anybody. Groups have asked for room by
+ * now, so the store may also say that it is full: that is none, and settling goes on. */
 static bool is_readable(sl_server *server)
 {
     const char *const problem = sl_store_problem(server->host->store);
     char sentences[SL_SENTENCES_BYTES];
 
-    if (problem[0] == '\0' || sl_store_room(server->host->store) != SL_ROOM_ENOUGH)
+    if (problem[0] == '\0' || sl_store_is_full(server->host->store))
         return true;
     snprintf(sentences, sizeof sentences, "The users cannot be read: %s", problem);
     fail(server, SL_ERR_CORRUPT, sentences);

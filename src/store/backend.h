@@ -23,6 +23,7 @@ typedef struct sl_store_ops { /* each as its namesake in store.h */
                        void *ctx);    /* NULL: NOT_FOUND */
     sl_room (*room)(sl_store *store); /* NULL: always enough */
     const char *(*problem)(const sl_store *store);
+    bool (*is_full)(const sl_store *store); /* NULL: never */
     void (*close)(sl_store *store);
 } sl_store_ops;
 

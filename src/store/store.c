@@ -271,6 +271,11 @@ const char *sl_store_problem(const sl_store *store)
     return store->ops->problem(store);
 }
 
+bool sl_store_is_full(const sl_store *store)
+{
+    return store->ops->is_full != NULL && store->ops->is_full(store);
+}
+
 void sl_store_close(sl_store *store)
 {
     if (store != NULL)

@@ -364,6 +364,8 @@ sl_room sl_store_room(sl_store *store);
 
 /* A sentence on what is wrong with the store: which file, which offset, what to do. "" when nothing is. */
 const char *sl_store_problem(const sl_store *store);
+/* What it says is that there is no room, and nothing worse: what is written can be read, settling goes on, and appends will, too. */
+bool sl_store_is_full(const sl_store *store);
 
 /* Writes and syncs what was submitted, calls every done(), frees. Cursors must be closed before. */
 void sl_store_close(sl_store *store);

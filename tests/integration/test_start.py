@@ -10,7 +10,8 @@ import tempfile
 import unittest
 
 import client_case
-from test_serve import OK, SLUICE, Server
+from test_journal_cli import events, flip
+from test_serve import DAMAGE, OK, SLUICE, Server
 
 IDLE_S_MAX = 5      # the next turn that comes by itself is one of the group, ten seconds later
 
@@ -56,19 +57,23 @@ class FullDisk(client_case.Case):
 
     def setUp(self):
         super().setUp()
-        folder = tempfile.mkdtemp()
-        self.addCleanup(os.rmdir, folder)
-        words = ["mount", "-t", "tmpfs", "-o", "size=100m", "tmpfs", folder]
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(os.rmdir, self.folder)
+        words = ["mount", "-t", "tmpfs", "-o", "size=100m", "tmpfs", self.folder]
         if shutil.which("mount") is None or subprocess.run(words, capture_output=True).returncode != 0:
             self.skipTest("no file system can be mounted here")
-        self.addCleanup(subprocess.run, ["umount", "--lazy", folder], check=True)
-        self.data = os.path.join(folder, "data")
+        self.addCleanup(subprocess.run, ["umount", "--lazy", self.folder], check=True)
+        self.data = os.path.join(self.folder, "data")
         self.server = client_case.Server(self.data)
-        self.addCleanup(lambda: self.server.end())
+        self.addCleanup(lambda: self.server.process.poll() is None and self.server.end())
 
-    def fill(self):
-        result = self.run_sluice("append", self.stream, "--type", "t", "--lines", "-", stdin=self.LINE * 2000, code=client_case.FAILED)
+    def fill(self, lines=2000):
+        result = self.run_sluice("append", self.stream, "--type", "t", "--lines", "-", stdin=self.LINE * lines, code=client_case.FAILED)
         self.assertIn(b"The disk of the server is full", result.stderr)
+
+    def restart(self, *words):
+        self.assertEqual(self.server.end(), OK)
+        self.server = client_case.Server(self.data, *words)
 
     def test_a_server_whose_disk_is_full_starts_again_and_goes_on_settling(self):
         """The room that groups ask for while they are opened must not look like users that cannot be read."""
@@ -83,6 +88,23 @@ class FullDisk(client_case.Case):
             done = [int(line) for line in ledger]
         self.assertGreaterEqual(len(done), 3)
         self.assertEqual(done, list(range(len(done))), "each one once, none left out")
+
+    def test_users_that_cannot_be_read_end_a_start_on_a_full_disk_too(self):
+        """In the first of three segments: the last two are looked at while the store is opened, and the first one by who reads users."""
+        subprocess.run(["mount", "-o", "remount,size=225m", self.folder], check=True)
+        self.restart("--insecure")
+        self.run_sluice("user", "add", "anna", "--admin", stdin="a long password\n")
+        self.run_sluice("append", self.stream, "--type", "t", "--lines", "-", stdin=self.LINE * 1200)
+        self.run_sluice("group", "create", self.stream, "group")
+        self.fill(4000)
+        self.restart("--insecure")      # what was in the making when it was closed before is made
+        self.assertEqual(self.server.end(), OK)
+        users = events(self.data, "--stream", "$users")[0]
+        flip(os.path.join(self.data, f"{users['segment']:016x}.seg"), users["offset"] + 40, 0)
+        server = Server("--data", self.data, "--port", 0, "--admin-port", 0)
+        self.addCleanup(lambda: server.process.poll() is None and server.end(signal.SIGKILL))
+        self.assertEqual(server.wait(), DAMAGE)
+        self.assertIn("The users cannot be read: Damage", server.log[-1])
 
 
 if __name__ == "__main__":

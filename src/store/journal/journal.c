@@ -45,9 +45,18 @@ static void complain_failed(journal_store *store)
                      journal_last_shelf(store), false, offset);
 }
 
+static bool journal_is_full(const sl_store *base)
+{
+    const journal_store *const store = SL_CONTAINER_OF(base, const journal_store, base);
+
+    return store->problem_text[0] == '\0' && store->is_full;
+}
+
 static const char *journal_problem(const sl_store *base)
 {
-    return SL_CONTAINER_OF(base, const journal_store, base)->problem_text;
+    const journal_store *const store = SL_CONTAINER_OF(base, const journal_store, base);
+
+    return journal_is_full(base) ? store->full_text : store->problem_text;
 }
 
 /* --- frames --- */
@@ -274,14 +283,14 @@ static bool is_answer(sl_err err)
 
 static void complain_full(journal_store *store)
 {
-    sl_text_init(&store->problem, store->problem_text, sizeof store->problem_text);
-    sl_text_add(&store->problem,
-                "There is no next segment, so appends are refused, and what is left of this one is "
-                "for delivering and settling: ");
-    sl_text_add(&store->problem, sl_log_spare_err(store->log) == SL_ERR_NO_SPACE
-                                     ? "the disk is full"
-                                     : sl_err_text(sl_log_spare_err(store->log)));
-    sl_text_add(&store->problem, ". It goes on by itself when one can be made");
+    const sl_err err = sl_log_spare_err(store->log);
+    sl_text text;
+
+    sl_text_init(&text, store->full_text, sizeof store->full_text);
+    sl_text_add(&text, "There is no next segment, so appends are refused, and what is left of this one is "
+                       "for delivering and settling: ");
+    sl_text_add(&text, err == SL_ERR_NO_SPACE ? "the disk is full" : sl_err_text(err));
+    sl_text_add(&text, ". It goes on by itself when one can be made");
     store->is_full = true;
 }
 
@@ -293,7 +302,6 @@ static void note_room(journal_store *store, const sl_batch *batch, sl_err err)
         complain_full(store);
     } else if (err == SL_OK && store->is_full && !is_urgent(batch) &&
                sl_log_room(store->log) == SL_ROOM_ENOUGH) {
-        sl_text_init(&store->problem, store->problem_text, sizeof store->problem_text);
         store->is_full = false;
     }
 }
@@ -460,6 +468,7 @@ static const sl_store_ops journal_ops = {
     .scavenge = journal_scavenge,
     .room = journal_room,
     .problem = journal_problem,
+    .is_full = journal_is_full,
     .close = journal_close,
 };
 

@@ -77,8 +77,9 @@ typedef struct journal_store {
     bool overflowed; /* the frame in the making was announced too small */
     bool sync_by_os;
     bool closing;
-    bool is_full; /* and the problem says so */
-    char problem_text[512];
+    bool is_full; /* no room: passes by itself, and is told as long as there is nothing worse */
+    char full_text[256];
+    char problem_text[512]; /* damage, or a disk that failed: stays */
     sl_text problem;
 } journal_store;
 
@@ -102,7 +103,7 @@ void journal_wake(void *store);
 sl_err journal_record(journal_store *store, sl_record_kind kind, size_t payload_bytes, uint8_t **ret_payload,
                       sl_log_place *ret_place);
 
-/* A sentence for sl_store_problem(): what, in which file, where. */
+/* A sentence for sl_store_problem(): what, in which file, where. It stays whatever becomes of the room on the disk. */
 void journal_complain(journal_store *store, const char *what, const journal_shelf *shelf, bool in_index,
                       uint64_t offset);
 

@@ -213,6 +213,65 @@ TEST(damage_that_is_met_while_reading_is_named)
     lab_close(&w);
 }
 
+static void fill_disk(lab *w)
+{
+    sl_faulty_set_full(w->disk, true);
+    while (lab_append(w, "s1", 500) == SL_OK) {
+    }
+}
+
+/* Who starts asks for it at any time: room that is there again must not turn the sentence about it into another problem. */
+TEST(a_store_says_that_it_is_full_as_long_as_its_problem_does)
+{
+    lab w = lab_open(0);
+
+    EXPECT(!sl_store_is_full(w.store));
+    fill_disk(&w);
+    EXPECT(sl_store_is_full(w.store));
+    sl_faulty_set_full(w.disk, false);
+    while (sl_store_room(w.store) != SL_ROOM_ENOUGH) /* asked again and again, and nothing was written */
+        lab_turn_once(&w);
+    EXPECT(strstr(sl_store_problem(w.store), "the disk is full") != NULL);
+    EXPECT(sl_store_is_full(w.store));
+    EXPECT_OK(lab_append(&w, "s1", 10));
+    EXPECT_STR(sl_store_problem(w.store), "");
+    EXPECT(!sl_store_is_full(w.store));
+    lab_close(&w);
+}
+
+static void expect_damage_is_told(const lab *w, const files *f)
+{
+    EXPECT(strstr(sl_store_problem(w->store), f->segment) != NULL);
+    EXPECT(!sl_store_is_full(w->store));
+}
+
+TEST(damage_on_a_full_disk_is_told_as_damage_and_stays_told_when_there_is_room_again)
+{
+    lab w = lab_open(0);
+    const sl_read everything = { .from = 0 };
+    uint32_t again;
+    sl_err ended;
+    files f;
+
+    lab_append_many(&w, 1000);
+    lab_reopen(&w);
+    f = lab_files_of(&w);
+    EXPECT(sl_faulty_flip(w.disk, f.segment, 20000, 3));
+    fill_disk(&w);
+    (void)lab_count(&w, &everything, &ended, &again);
+    EXPECT_ERR(ended, SL_ERR_CORRUPT);
+    expect_damage_is_told(&w, &f);
+    EXPECT(sl_store_room(w.store) != SL_ROOM_ENOUGH);
+    expect_damage_is_told(&w, &f);
+    sl_faulty_set_full(w.disk, false);
+    while (lab_append(&w, "s1", 500) != SL_OK) {
+    }
+    expect_damage_is_told(&w, &f);
+    fill_disk(&w); /* and in the other order */
+    expect_damage_is_told(&w, &f);
+    lab_close(&w);
+}
+
 /* In pages that end somewhere else than the steps of the cursor. */
 static sl_err read_in_fives(lab *w, const sl_read *how)
 {
