@@ -139,11 +139,11 @@ static sl_err check_ack_files(const sl_work_members *members, size_t index, sl_c
 static bool is_same_consumer(const sl_work_plan *a, const sl_work_plan *b)
 {
     return a->consumer_name != NULL && b->consumer_name != NULL &&
-           strcmp(a->consumer_name, b->consumer_name) == 0 && strcmp(a->from, b->from) == 0;
+           strcmp(a->consumer_name, b->consumer_name) == 0 && sl_work_is_same_group(a, b);
 }
 
 /* Of a group, that is: whoever comes back under a name is taken for the one that was there before, with all that it held. Workers of
- * different groups may all be called like their machine. */
+ * different groups may all be called like their machine, and a source without groups knows no names. */
 static sl_err check_names(const sl_work_members *members, size_t index, sl_complaint *complaint)
 {
     const sl_work_plan *const plan = &members->all[index].plan;

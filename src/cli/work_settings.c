@@ -200,6 +200,18 @@ bool sl_work_source_is_at(const sl_work_plan *plan, const sl_client_address *add
     return is_same;
 }
 
+bool sl_work_is_same_group(const sl_work_plan *a, const sl_work_plan *b)
+{
+    sl_client_address server;
+    const bool is_same = b->source.kind == SL_SOURCE_KIND_CONSUMER &&
+                         strcmp(a->source.stream, b->source.stream) == 0 &&
+                         strcmp(a->source.group, b->source.group) == 0 &&
+                         parse_server(b->source.server, &server) && sl_work_source_is_at(a, &server);
+
+    explicit_bzero(&server, sizeof server);
+    return is_same;
+}
+
 bool sl_work_appends_at_source(const sl_work_plan *plan)
 {
     sl_client_address target;

@@ -48,6 +48,8 @@ sl_err sl_work_target_parse(const char *text, sl_text *problem, sl_source_addres
 /* Do messages come from this server, or from the one that --append writes to? Hosts are compared as they are written. */
 bool sl_work_source_is_at(const sl_work_plan *plan, const sl_client_address *address);
 bool sl_work_appends_at_source(const sl_work_plan *plan);
+/* Do both take messages from one group of one server, in whatever way the addresses are written? */
+bool sl_work_is_same_group(const sl_work_plan *a, const sl_work_plan *b);
 
 /* HTTP: without slots, authorities and log. headers: their place. SL_OK, or SL_ERR_INVALID: there are too many. */
 sl_err sl_work_http_options(const sl_work_plan *plan, const char *headers[static SL_HTTP_EXTRA_HEADERS_MAX],

@@ -177,16 +177,41 @@ TEST(a_worker_of_a_file_that_is_wrong_is_named)
         "-c FILE --explain",
         "[work]\nfrom = sluice://h/s/g\nexec = x\n[work a]\nack-file = f\n[work b]\nack-file = f\n",
         "[work b]: the ack-file 'f' belongs to worker 'a' already");
-    expect_refused("-c FILE --explain",
-                   "[work]\nfrom = sluice://h/s/g\nexec = x\nname = pod-7\n[work a]\n[work b]\n",
-                   "[work b]: worker 'a' of the same source is called 'pod-7' already");
-    cJSON_Delete(explained("-c FILE --explain --json",
-                           "[work]\nexec = x\nname = pod-7\n[work a]\nfrom = sluice://h/s/g\n"
-                           "[work b]\nfrom = sluice://h/s/other\n"));
     expect_refused("-c FILE --explain", "[work a]\nstatus-port = 1\n",
                    "line 2: 'status-port' is about all workers of the process together: put it into [work].");
     expect_refused("-c FILE --explain", "[work a]\ngrace = 1m\n", "put it into [work].");
     expect_refused("-c FILE --explain", "[work a]\nexplain = yes\n", "can be set on the command line only");
+}
+
+/* A file with two workers that have one name. */
+static const char *with_one_name(const char *from_a, const char *from_b)
+{
+    static char text[256];
+
+    snprintf(text, sizeof text, "[work]\nexec = x\nname = pod-7\n[work a]\nfrom = %s\n[work b]\nfrom = %s\n",
+             from_a, from_b);
+    return text;
+}
+
+TEST(two_workers_of_one_group_are_not_called_the_same_however_its_address_is_written)
+{
+    static const char *const same[] = { "sluice://host/s/g", "sluice://host:2113/s/g", "sluice://HOST/s/g",
+                                        "esdb://anna@host/%73/g?tls=false" };
+    static const char *const others[] = { "sluice://host/s/other", "sluice://host/other/g",
+                                          "sluice://host:2114/s/g", "sluice://another/s/g",
+                                          "schedule:every=1m" };
+
+    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++)
+        expect_refused("-c FILE --explain", with_one_name(same[0], same[i]),
+                       "[work b]: worker 'a' of the same source is called 'pod-7' already");
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        cJSON_Delete(explained("-c FILE --explain --json", with_one_name(same[0], others[i])));
+}
+
+TEST(workers_of_sources_without_groups_may_have_one_name)
+{
+    cJSON_Delete(
+        explained("-c FILE --explain --json", with_one_name("schedule:every=1m", "schedule:every=1m")));
 }
 
 TEST(a_file_without_such_sections_describes_a_single_worker)
