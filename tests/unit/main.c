@@ -7,6 +7,7 @@
  *     unit --list             shows the names and where the tests stand, and runs nothing
  *
  * A pattern that matches nothing is an error: a mistyped name must not look like a passed test. */
+#include "scarce.h"
 #include "test.h"
 
 #include "../tools/plain.h"
@@ -30,6 +31,7 @@ static int begin_afresh(void **state)
 {
     (void)state;
     plain_is_on = false;
+    (void)scarce_end(NULL);
     return 0;
 }
 

@@ -1,6 +1,8 @@
-/* tests/unit/base/test_alloc.c — the default allocator, and the one with which other tests make memory run
+/* tests/unit/base/test_alloc.c — the default allocator, and the two ways in which other tests make memory run
  * out. */
 #include "support.h"
+
+#include "scarce.h"
 
 #include "base/alloc.h"
 
@@ -44,6 +46,30 @@ TEST(the_test_allocator_fails_at_the_chosen_call_and_counts_what_is_out)
     sl_alloc_give(&alloc, first, 25);
     EXPECT_EQ(counter.block_count, 0);
     EXPECT_EQ(counter.byte_count, 0);
+}
+
+TEST(the_default_allocator_fails_at_the_chosen_call_only_while_it_is_scarce)
+{
+    const scarce_plan second = { .fail_at = 2 };
+    char *first;
+    long blocks;
+
+    scarce_begin(second);
+    first = sl_alloc_take(&sl_alloc_default, 3);
+    EXPECT(first != NULL);
+    memcpy(first, "abc", 3);
+    EXPECT(sl_alloc_resize(&sl_alloc_default, first, 3, 100) == NULL);
+    EXPECT_MEM(first, "abc", 3);
+    first = sl_alloc_resize(&sl_alloc_default, first, 3, 100);
+    EXPECT(first != NULL);
+    EXPECT(scarce_end(&blocks));
+    EXPECT_EQ(blocks, 1);
+    sl_alloc_give(&sl_alloc_default, first, 100);
+    scarce_begin((scarce_plan){ .fail_at = 1, .stays_out = true });
+    EXPECT(sl_alloc_take(&sl_alloc_default, 3) == NULL);
+    EXPECT(sl_alloc_take(&sl_alloc_default, 3) == NULL);
+    EXPECT(scarce_end(&blocks));
+    EXPECT_EQ(blocks, 0);
 }
 
 static void take_nothing(void)
