@@ -123,8 +123,10 @@ void sl_consuming_done(sl_consuming *c)
     if (c->alloc == NULL)
         return;
     sl_holding_done(&c->holding);
-    sl_alloc_give(c->alloc, SL_TAKE_PTR(c->batch), SL_CONSUMING_IDS_MAX * sizeof *c->batch);
-    sl_alloc_give(c->alloc, SL_TAKE_PTR(c->ids), SL_CONSUMING_IDS_MAX * sizeof *c->ids);
+    if (c->batch != NULL) /* of one that could not be made, either may be missing */
+        sl_alloc_give(c->alloc, SL_TAKE_PTR(c->batch), SL_CONSUMING_IDS_MAX * sizeof *c->batch);
+    if (c->ids != NULL)
+        sl_alloc_give(c->alloc, SL_TAKE_PTR(c->ids), SL_CONSUMING_IDS_MAX * sizeof *c->ids);
     sl_arena_done(&c->arena);
     c->alloc = NULL;
 }
