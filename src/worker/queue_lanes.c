@@ -60,13 +60,13 @@ bool queue_lanes_init(sl_queue *queue)
     sl_list_init(&queue->idle);
     if (getrandom(&queue->seed, sizeof queue->seed, 0) != (ssize_t)sizeof queue->seed)
         return false;
-    queue->keyless = lane_new(queue, (sl_str){ 0 });
     queue->lane_table = sl_alloc_take(&sl_alloc_default, bytes);
-    if (queue->keyless == NULL || queue->lane_table == NULL)
+    if (queue->lane_table == NULL)
         return false;
     queue->lane_table_length = LANE_TABLE_LENGTH_FIRST;
     sl_map_init(&queue->lanes, queue->lane_table, queue->lane_table_length);
-    return true;
+    queue->keyless = lane_new(queue, (sl_str){ 0 });
+    return queue->keyless != NULL;
 }
 
 static void lane_free(sl_queue *queue, queue_lane *lane)

@@ -23,11 +23,13 @@ sl_err sl_command_check(const sl_command_options *options, sl_text *problem)
 
 sl_err sl_command_init(sl_command *command, const sl_command_options *options, sl_text *problem)
 {
-    *command = (sl_command){ .bytes = strlen(options->text) + 1 };
-    command->text = sl_alloc_take(&sl_alloc_default, command->bytes);
+    const size_t bytes = strlen(options->text) + 1;
+
+    *command = (sl_command){ .text = sl_alloc_take(&sl_alloc_default, bytes) };
     if (command->text == NULL)
         return SL_ERR_NOMEM;
-    memcpy(command->text, options->text, command->bytes);
+    command->bytes = bytes;
+    memcpy(command->text, options->text, bytes);
     return sl_environment_init(&command->environment, environ, options->environment, problem);
 }
 

@@ -111,6 +111,16 @@ static void add_all(sl_environment *environment, char *const *base, const char *
         add_base(environment, extra[i], ret_count, ret_bytes);
 }
 
+/* Sizes stand only beside memory that is there, so that sl_environment_done() can give back whichever of the two it finds. */
+static bool make_room(sl_environment *environment, size_t entry_capacity, size_t texts_bytes)
+{
+    environment->entries = sl_alloc_take(&sl_alloc_default, entry_capacity * sizeof *environment->entries);
+    environment->texts = sl_alloc_take(&sl_alloc_default, texts_bytes);
+    environment->entry_capacity = environment->entries == NULL ? 0 : entry_capacity;
+    environment->texts_bytes = environment->texts == NULL ? 0 : texts_bytes;
+    return environment->entries != NULL && environment->texts != NULL;
+}
+
 sl_err sl_environment_init(sl_environment *environment, char *const *base, const char *const *extra,
                            sl_text *problem)
 {
@@ -121,12 +131,7 @@ sl_err sl_environment_init(sl_environment *environment, char *const *base, const
         return SL_ERR_INVALID;
     sl_buf_init(&environment->message, &sl_alloc_default, SIZE_MAX);
     add_all(environment, base, extra, &count, &bytes);
-    environment->entry_capacity = count + SL_ENVIRONMENT_MESSAGE_ENTRIES_MAX + 1;
-    environment->texts_bytes = bytes + 1;
-    environment->texts = sl_alloc_take(&sl_alloc_default, environment->texts_bytes);
-    environment->entries =
-        sl_alloc_take(&sl_alloc_default, environment->entry_capacity * sizeof *environment->entries);
-    if (environment->entries == NULL || environment->texts == NULL) {
+    if (!make_room(environment, count + SL_ENVIRONMENT_MESSAGE_ENTRIES_MAX + 1, bytes + 1)) {
         sl_environment_done(environment);
         return SL_ERR_NOMEM;
     }

@@ -1,4 +1,5 @@
 /* tests/unit/cli/test_work_make.c — from a plan to source, handler and ack file: every kind, and nothing is left when one fails. */
+#include "scarce.h"
 #include "test.h"
 
 #include <fcntl.h>
@@ -55,28 +56,40 @@ static void read_plan(made *m, const char *line)
     EXPECT_OK(sl_work_plan_read(m->values, NULL, &m->budget, &m->plan, &m->complaint));
 }
 
-static made *make(const char *line)
+static void make_parts(made *m)
 {
-    static made m;
-    sl_work_maker maker = { .plan = &m.plan, .environment = environment_with_password };
-    static const sl_loop_handler nothing = { .on_turn_end = NULL };
+    sl_work_maker maker = { .plan = &m->plan, .environment = environment_with_password };
     static const sl_logger quiet = { .level_min = SL_LOG_LEVEL_COUNT_ };
     sl_text problem;
 
+    sl_text_init(&problem, m->problem, sizeof m->problem);
+    m->parts = (sl_crew_parts){ .acks = NULL };
+    m->err = sl_work_make(&maker, m->loop, &quiet, &problem, &m->parts);
+}
+
+static made *make(const char *line)
+{
+    static made m;
+    static const sl_loop_handler nothing = { .on_turn_end = NULL };
+
     read_plan(&m, line);
     EXPECT_OK(sl_loop_new(&sl_alloc_default, &nothing, NULL, &m.loop));
-    sl_text_init(&problem, m.problem, sizeof m.problem);
-    m.err = sl_work_make(&maker, m.loop, &quiet, &problem, &m.parts);
+    make_parts(&m);
     return &m;
 }
 
-static void forget(made *m)
+static void forget_parts(made *m)
 {
     if (m->parts.handler != NULL)
         m->parts.handler->class->free(m->parts.handler, UINT64_MAX);
     if (m->parts.source != NULL)
         m->parts.source->class->free(m->parts.source);
     sl_ack_file_close(m->parts.acks);
+}
+
+static void forget(made *m)
+{
+    forget_parts(m);
     sl_loop_free(m->loop);
 }
 
@@ -99,6 +112,36 @@ TEST(every_kind_of_source_and_handler_can_be_made)
         EXPECT_STR(m->parts.handler->class->name, cases[i].handler);
         EXPECT(m->parts.acks == NULL);
         forget(m);
+    }
+}
+
+static bool make_again(void *ctx)
+{
+    made *const m = ctx;
+
+    make_parts(m);
+    forget_parts(m);
+    if (m->err != SL_OK)
+        EXPECT_ERR(m->err, SL_ERR_NOMEM);
+    return m->err == SL_OK;
+}
+
+TEST(what_there_is_no_memory_for_cannot_be_made_and_leaves_nothing_behind)
+{
+    static const char *const lines[] = {
+        "--from sluice://127.0.0.1:1/s/g --exec true --label a=1 --label b=2",
+        "--from schedule:every=1h --lines cat",
+        "--from memory:count=1 --http http://127.0.0.1:1/ --header=A:b --method PUT",
+        "--from memory:count=1 --append 127.0.0.1:1/s",
+    };
+
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        made *const m = make(lines[i]);
+
+        EXPECT_OK(m->err);
+        forget_parts(m);
+        scarce_sweep(lines[i], make_again, m);
+        sl_loop_free(m->loop);
     }
 }
 
