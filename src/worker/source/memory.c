@@ -13,6 +13,9 @@
 #include <cjson/cJSON.h>
 #include <string.h>
 
+/* Without memory for a message nothing else need ever happen here, so it is asked for again after a moment. */
+#define AGAIN_PAUSE_NS UINT64_C(100000000)
+
 /* --- deliveries --- */
 
 static sl_memory_delivery *new_delivery(sl_memory *memory)
@@ -35,7 +38,8 @@ static sl_memory_delivery *new_delivery(sl_memory *memory)
     return added;
 }
 
-static void offer(sl_memory *memory, sl_memory_record *next, sl_memory_delivery *made)
+/* False: there was no memory for it, and the message waits as before. */
+static bool offer(sl_memory *memory, sl_memory_record *next, sl_memory_delivery *made)
 {
     sl_job_message message = sl_memory_message_of(memory, next);
     sl_job *job;
@@ -43,10 +47,9 @@ static void offer(sl_memory *memory, sl_memory_record *next, sl_memory_delivery 
     message.token = next->look.token + 1;
     message.attempt = next->look.charged + 1;
     job = sl_job_new_from(memory->source.shelf, &message);
-    if (job == NULL) { /* as a server would: it is asked for again with the next event */
+    if (job == NULL) {
         sl_memory_return(memory, next);
-        sl_list_push_back(&memory->spare, &made->line);
-        return;
+        return false;
     }
     job->lease_ns = memory->settings.lease_ns;
     job->lease_until_ns = memory->settings.lease_ns == 0
@@ -63,26 +66,36 @@ static void offer(sl_memory *memory, sl_memory_record *next, sl_memory_delivery 
     memory->totals.out++;
     sl_list_push_back(&memory->leases, &made->line);
     memory->source.owner->offer(memory->source.owner_ctx, job);
+    return true;
+}
+
+/* The same. */
+static bool offer_next(sl_memory *memory)
+{
+    sl_memory_delivery *const made = new_delivery(memory);
+    sl_memory_record *const next = made == NULL ? NULL : sl_memory_next(memory);
+
+    if (next != NULL && offer(memory, next, made))
+        return true;
+    if (made != NULL)
+        sl_list_push_back(&memory->spare, &made->line);
+    return false;
 }
 
 static bool may_offer(const sl_memory *memory)
 {
     return memory->is_up && !memory->is_shut && !memory->has_failed &&
-           memory->totals.out < memory->settings.window;
+           memory->totals.out < memory->settings.window && sl_memory_has_next(memory);
 }
 
 static void offer_all(sl_memory *memory)
 {
+    memory->again_ns = UINT64_MAX;
     while (may_offer(memory)) {
-        sl_memory_delivery *const made = new_delivery(memory);
-        sl_memory_record *const next = made == NULL ? NULL : sl_memory_next(memory);
-
-        if (next == NULL) {
-            if (made != NULL)
-                sl_list_push_back(&memory->spare, &made->line);
+        if (!offer_next(memory)) {
+            memory->again_ns = sl_add_sat_u64(sl_loop_now_ns(memory->loop), AGAIN_PAUSE_NS);
             return;
         }
-        offer(memory, next, made);
         if (memory->settings.fail_after != 0 && memory->totals.offered == memory->settings.fail_after)
             sl_memory_source_fail(&memory->source, SL_SOURCE_LOST,
                                   SL_STR("The memory source failed after as many messages as fail= says."));
@@ -268,8 +281,7 @@ static void wake_delayed(sl_memory *memory)
 static void finish(sl_memory *memory)
 {
     const bool is_empty = memory->totals.out == 0 && sl_list_empty(&memory->answers) &&
-                          sl_list_empty(&memory->fresh) && memory->returned.root == NULL &&
-                          memory->delayed.root == NULL && memory->made == memory->settings.count;
+                          memory->delayed.root == NULL && !sl_memory_has_next(memory);
 
     if (memory->settings.has_end && memory->is_up && !memory->is_shut && is_empty)
         sl_memory_source_fail(&memory->source, SL_SOURCE_FINISHED, SL_STR("All messages are settled."));
@@ -296,12 +308,12 @@ static void set_timer(sl_memory *memory)
 {
     const sl_memory_delivery *const lease = first_lease(memory);
     const sl_pairing_node *const delayed = sl_pairing_min(&memory->delayed);
-    uint64_t at_ns = UINT64_MAX;
+    uint64_t at_ns = memory->again_ns;
 
     if (memory->timer.is_set) /* somebody wants the next turn */
         return;
     if (lease != NULL && !memory->has_failed)
-        at_ns = lease->job->lease_until_ns;
+        at_ns = sl_min_u64(at_ns, lease->job->lease_until_ns);
     if (delayed != NULL)
         at_ns = sl_min_u64(at_ns, SL_CONTAINER_OF(delayed, sl_memory_record, waiting)->due_ns);
     sl_timer_set(&memory->timer, at_ns);
@@ -433,9 +445,12 @@ sl_err sl_memory_source_new(sl_loop *loop, const sl_memory_settings *settings, s
         sl_alloc_give(&sl_alloc_default, memory, sizeof *memory);
         return SL_ERR_NOMEM;
     }
-    *memory = (sl_memory){
-        .class = class_for(settings), .settings = *settings, .room = room, .loop = loop, .next_number = 1
-    };
+    *memory = (sl_memory){ .class = class_for(settings),
+                           .settings = *settings,
+                           .room = room,
+                           .loop = loop,
+                           .next_number = 1,
+                           .again_ns = UINT64_MAX };
     memory->source = (sl_source){ .class = &memory->class,
                                   .keeps_delays = !settings->forgets_delays,
                                   .has_tokens = true,

@@ -39,6 +39,7 @@ typedef struct sl_memory {
     sl_pairing returned, delayed;
     sl_list leases, lost, answers, spare;
     uint64_t next_number, made;
+    uint64_t again_ns; /* there was no memory for a message: the next try; UINT64_MAX: there was */
     bool is_started, is_up, is_down, is_shut, hands_back, has_failed;
     bool owes_fence, owes_close, is_closed;
     bool holds_answers, holds_fence;
@@ -71,7 +72,8 @@ sl_memory_record *sl_memory_find_id(const sl_memory *memory, sl_uuid id);
 /* Good until the next call. */
 sl_job_message sl_memory_message_of(sl_memory *memory, const sl_memory_record *about);
 
-/* The next one to offer, taken out; NULL: none, or no memory for one. */
+/* Is there one to offer? Then this is the next, taken out; NULL: no memory for it. */
+bool sl_memory_has_next(const sl_memory *memory);
 sl_memory_record *sl_memory_next(sl_memory *memory);
 
 /* What becomes of one that is out. A made one is gone after its end. */

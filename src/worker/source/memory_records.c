@@ -158,24 +158,28 @@ static sl_memory_record *make_record(sl_memory *memory)
     return made;
 }
 
+bool sl_memory_has_next(const sl_memory *memory)
+{
+    return memory->returned.root != NULL || !sl_list_empty(&memory->fresh) ||
+           memory->made < memory->settings.count;
+}
+
 /* Old ones come before new ones: they have the smaller numbers. */
 sl_memory_record *sl_memory_next(sl_memory *memory)
 {
     sl_pairing_node *const returned = sl_pairing_min(&memory->returned);
     sl_list *const fresh = sl_list_first(&memory->fresh);
-    sl_memory_record *next = NULL;
 
+    assert(sl_memory_has_next(memory));
     if (returned != NULL) {
         sl_pairing_remove(&memory->returned, returned);
         return SL_CONTAINER_OF(returned, sl_memory_record, waiting);
     }
     if (fresh != NULL) {
-        next = SL_CONTAINER_OF(fresh, sl_memory_record, fresh);
-        sl_list_remove(&next->fresh);
-    } else if (memory->made < memory->settings.count) {
-        next = make_record(memory);
+        sl_list_remove(fresh);
+        return SL_CONTAINER_OF(fresh, sl_memory_record, fresh);
     }
-    return next;
+    return make_record(memory);
 }
 
 void sl_memory_return(sl_memory *memory, sl_memory_record *back)

@@ -1,6 +1,7 @@
 /* tests/unit/worker/test_memory_source.c — the queue inside of the process behaves like one outside of it. */
 #include "worker/memory_source.h"
 
+#include "scarce.h"
 #include "test.h"
 
 #define SECOND_NS UINT64_C(1000000000)
@@ -422,5 +423,25 @@ TEST(the_words_of_a_memory_source_are_read_and_refused_with_a_sentence)
         sl_text_init(&problem, room, sizeof room);
         EXPECT_ERR(sl_memory_settings_parse(sl_str_from(wrong[i]), &problem, &settings), SL_ERR_INVALID);
         EXPECT(problem.bytes > 40 && !problem.cut && room[problem.bytes - 1] == '.');
+    }
+}
+
+/* A delivery, a record and a job are taken for a message; the memory is out from each of them on. */
+TEST(messages_for_which_there_was_no_memory_come_when_there_is_some_again)
+{
+    for (size_t fail_at = 1; fail_at <= 3; fail_at++) {
+        memory_rig *const r = rig_new(&(sl_memory_settings){ .count = 2, .window = 10, .has_end = true });
+
+        start(r);
+        scarce_begin((scarce_plan){ .fail_at = fail_at, .stays_out = true });
+        turns(r, 10);
+        EXPECT(scarce_end(NULL));
+        EXPECT_EQ(r->offers, 0);
+        EXPECT_EQ(r->fails, 0); /* it is not at its end either */
+        wait_for(r, &r->offers, 2);
+        EXPECT_EQ(r->jobs[0]->message.revision, 1);
+        EXPECT_EQ(r->jobs[0]->message.attempt, 1);
+        EXPECT_EQ(r->jobs[1]->message.revision, 2);
+        rig_free(r);
     }
 }

@@ -1,5 +1,6 @@
 /* tests/unit/worker/test_worker_memory.c — workers, queues and their parts that cannot be made for lack of memory: they say so, stop
  * nobody else, and leave nothing behind. */
+#include "crew_rig.h"
 #include "scarce.h"
 #include "test.h"
 
@@ -326,4 +327,56 @@ static bool make_pages(void *ctx)
 TEST(status_pages_without_memory_are_refused_and_leave_nothing)
 {
     scarce_sweep("status pages", make_pages, NULL);
+}
+
+/* --- a crew that works --- */
+
+static sl_worker_result count(void *user, sl_ctx *ctx)
+{
+    (void)ctx;
+    ++*(unsigned *)user;
+    return SL_WORKER_DONE;
+}
+
+static sl_err make_parts(void *ctx, sl_loop *loop, const sl_logger *log, sl_text *problem,
+                         sl_crew_parts *ret_parts)
+{
+    const sl_callback_settings settings = { .work = count, .user = ctx, .slots = SLOTS, .log = log };
+    sl_source *source = NULL;
+    sl_err err = sl_memory_source_open(loop, SL_STR("count=2,end=yes"), problem, &source);
+
+    if (err == SL_OK)
+        err = sl_callback_new(loop, &settings, &ret_parts->handler);
+    if (err == SL_OK)
+        ret_parts->source = source;
+    else if (source != NULL)
+        source->class->free(source);
+    return err;
+}
+
+/* One call after the other fails, from the first of the crew to the last of its way out. */
+TEST(a_crew_does_all_of_its_work_or_says_that_it_cannot_start_whichever_call_finds_no_memory)
+{
+    static crew_rig rig;
+    bool has_failed = true;
+
+    for (size_t fail_at = 1; has_failed; fail_at++) {
+        unsigned done = 0;
+        sl_crew_end end;
+        long blocks;
+
+        crew_rig_init(&rig, 1);
+        rig.members[0].make = make_parts;
+        rig.members[0].ctx = &done;
+        scarce_begin((scarce_plan){ .fail_at = fail_at });
+        end = crew_rig_run(&rig);
+        has_failed = scarce_end(&blocks);
+        if (blocks != 0 || end != (done == 0 ? SL_CREW_NOT_STARTED : SL_CREW_CLEAN) ||
+            (done != 0 && done != 2))
+            fail_msg("without memory at call %zu: end %d, %u messages done, %ld blocks left: %s\n%s", fail_at,
+                     (int)end, done, blocks, rig.problem, rig.log);
+        EXPECT_EQ(end == SL_CREW_CLEAN, rig.problem[0] == '\0');
+        crew_rig_done(&rig);
+    }
+    EXPECT(strstr(rig.log, "ERROR") == NULL);
 }
