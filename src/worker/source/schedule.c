@@ -170,6 +170,13 @@ static sl_job *make_job(const schedule_source *schedule, uint64_t now_ns)
     return job;
 }
 
+/* The try did not count, so that its number is given again. */
+static void note_release(schedule_source *schedule, uint64_t now_ns)
+{
+    schedule->attempt--;
+    schedule->retry_ns = sl_add_sat_u64(now_ns, RELEASE_PAUSE_NS);
+}
+
 /* Without memory for a message the tick waits like one that was handed back. */
 static void offer(schedule_source *schedule, uint64_t now_ns)
 {
@@ -179,7 +186,7 @@ static void offer(schedule_source *schedule, uint64_t now_ns)
     if (job == NULL) {
         schedule->next =
             sl_schedule_next(&schedule->rules, schedule->tick.nominal_ns, now_ns, roll(schedule));
-        schedule->retry_ns = sl_add_sat_u64(now_ns, RELEASE_PAUSE_NS);
+        note_release(schedule, now_ns);
         set_pause(schedule);
         return;
     }
@@ -216,13 +223,6 @@ static void note_failure(schedule_source *schedule, const sl_settle *settle, uin
            SL_LOG_STR("schedule", (const char *)schedule->rules.text), SL_LOG_STR("reason", settle->reason),
            SL_LOG_U64("attempt", schedule->attempt),
            SL_LOG_DURATION("next_in", sl_min_u64(schedule->retry_ns, schedule->next.due_ns) - now_ns));
-}
-
-/* The try did not count, so that its number is given again. */
-static void note_release(schedule_source *schedule, uint64_t now_ns)
-{
-    schedule->attempt--;
-    schedule->retry_ns = sl_add_sat_u64(now_ns, RELEASE_PAUSE_NS);
 }
 
 static void fail(schedule_source *schedule, sl_str reason)

@@ -1,6 +1,7 @@
 /* tests/unit/worker/test_schedule_source.c — ticks on a loop, with intervals of a few milliseconds. */
 #include "worker/schedule_source.h"
 
+#include "scarce.h"
 #include "test.h"
 
 #include <cjson/cJSON.h>
@@ -291,6 +292,18 @@ TEST(what_was_handed_back_without_a_drain_comes_again_uncharged)
     wait_for(r, &r->ticks, 2);
     EXPECT(sl_uuid_equal(id, r->job->message.id));
     EXPECT_EQ(r->job->message.attempt, 1);
+    rig_free(r);
+}
+
+TEST(a_tick_for_which_there_was_no_memory_comes_again_uncharged)
+{
+    schedule_rig *const r = rig_new("every=1h");
+
+    scarce_begin((scarce_plan){ .fail_at = 1 });
+    wait_for(r, &r->ticks, 1);
+    EXPECT(scarce_end(NULL));
+    EXPECT_EQ(r->job->message.attempt, 1);
+    EXPECT_EQ(r->job->message.revision, 0);
     rig_free(r);
 }
 
