@@ -293,5 +293,7 @@ sl_err sl_work_make(void *ctx, sl_loop *loop, const sl_logger *log, sl_text *pro
     if (parts.source != NULL)
         parts.source->class->free(parts.source);
     sl_ack_file_close(parts.acks);
+    if (problem->bytes == 0) /* of memory that is short not every part speaks */
+        sl_text_add(problem, sl_err_text(err));
     return err;
 }

@@ -123,6 +123,7 @@ static bool make_again(void *ctx)
     forget_parts(m);
     if (m->err != SL_OK)
         EXPECT_ERR(m->err, SL_ERR_NOMEM);
+    EXPECT_EQ(m->err == SL_OK, m->problem[0] == '\0');
     return m->err == SL_OK;
 }
 
