@@ -3,7 +3,8 @@
  *      run: make members --> start --> ... --> signal or failure --> all drain in parallel --> status pages --> report --> code
  *
  * Supervision: a member whose source is lost for good, or that could not be made, is drained and made again after a pause that
- * doubles from 1 s to 30 s; the others go on (S4.16). After restarts_max failures in a row without a minute of health, the whole crew
+ * doubles from 1 s to 30 s; the others go on (S4.16). After restarts_max failures in a row without a minute of health (it was
+ * connected, and of use), the whole crew
  * drains, and the exit code says why. A source that refuses (no such group) counts the same: somebody may be about to make it.
  * One that is at its end, or was stopped by an operator, is not started again; when all have ended, the crew does.
  *

@@ -71,6 +71,18 @@ static sl_crew_end end_of(const sl_crew *crew)
     return sl_view_sum(&crew->view).clean ? SL_CREW_CLEAN : SL_CREW_UNCLEAN;
 }
 
+/* Operators stop workers one by one, and when they have stopped all of them, whoever asks the process sees its end begin. */
+static void look_at_drains(sl_crew_view *view)
+{
+    const sl_member_view *const last = view->is_draining ? NULL : sl_view_last_to_drain(view);
+
+    if (last == NULL)
+        return;
+    view->is_draining = true;
+    view->reason = last->report.reason;
+    view->drain_began_ns = last->drain_began_ns;
+}
+
 const sl_crew_view *sl_crew_look(sl_crew *crew)
 {
     for (size_t i = 0; i < crew->member_count; i++)
@@ -87,5 +99,6 @@ const sl_crew_view *sl_crew_look(sl_crew *crew)
                                  .drain_began_ns = crew->drain_began_ns,
                                  .problem = crew->problem };
     crew->view.end = end_of(crew);
+    look_at_drains(&crew->view);
     return &crew->view;
 }

@@ -149,7 +149,7 @@ static void retire(sl_member *member)
         .was_made = true,
         .end = sl_work_get_end(work),
         .reason = sl_work_report(work).reason,
-        .was_up = member->was_up,
+        .was_of_use = sl_work_was_of_use(work),
         .up_ns = sl_loop_now_ns(member->crew->loop) - member->up_since_ns,
     };
 

@@ -41,8 +41,8 @@ typedef struct sl_crew_life {
     bool was_made;
     sl_work_end end;        /* was_made */
     sl_drain_reason reason; /* was_made: of its drain */
-    bool was_up;
-    uint64_t up_ns; /* was_up: how long ago it came up */
+    bool was_of_use;
+    uint64_t up_ns; /* was_of_use: how long ago it came up */
 } sl_crew_life;
 
 /* *failures: in a row, counted here. *ret_pause_ns: with MADE_AGAIN. */

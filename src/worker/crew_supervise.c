@@ -34,7 +34,7 @@ sl_crew_verdict sl_crew_judge(const sl_crew_rules *rules, const sl_crew_life *li
         return SL_CREW_MADE_AGAIN;
     if (life->was_made && (life->end == SL_WORK_ENDED_AS_ASKED || life->reason == SL_DRAIN_REASON_OPERATOR))
         return SL_CREW_STAYS_ENDED; /* an operator's word holds, also when the source failed while it was carried out */
-    if (life->was_up && life->up_ns >= rules->health_ns)
+    if (life->was_of_use && life->up_ns >= rules->health_ns)
         *failures = 0;
     if (*failures < UINT32_MAX)
         (*failures)++;

@@ -15,10 +15,11 @@
  *      ack       it worked
  *      retry     logged; the same tick comes again after the pause, unless the next one comes before that (S3.6: no failure is
  *                swallowed, whoever caused it)
- *      park      it will never work: the source fails with SL_SOURCE_LOST and the reason
+ *      park      it is given up: the source fails with SL_SOURCE_LOST and the reason
  *      release   it comes again, unless the gate is closed
  *
- * When no tick has succeeded for two intervals, an error is logged, at most once in an interval. A drain ends the pause at once
+ * When no tick has succeeded for two intervals, an error is logged, at most once in an interval; after an overrun they count from the
+ * next tick on. A drain ends the pause at once
  * (S3.4), and the work that runs is cancelled (S3.5): a tick can be made again. */
 #ifndef SL_WORKER_SCHEDULE_SOURCE_H
 #define SL_WORKER_SCHEDULE_SOURCE_H
@@ -68,7 +69,7 @@ sl_schedule_tick sl_schedule_next(const sl_schedule_rules *rules, uint64_t last_
  * one. */
 sl_schedule_tick sl_schedule_due(const sl_schedule_rules *rules, sl_schedule_tick planned, uint64_t now_ns);
 
-/* When success is overdue, if the last one, or the start, was at since_ns. */
+/* When success is overdue, if the last one, or the start, was at since_ns; or after an overrun the next tick is. */
 uint64_t sl_schedule_overdue_ns(const sl_schedule_rules *rules, uint64_t since_ns);
 
 #endif

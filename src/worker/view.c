@@ -38,6 +38,27 @@ bool sl_member_drains(const sl_member_view *member)
     return member->state == SL_MEMBER_WORKING && member->phase != SL_DRAIN_RUNNING;
 }
 
+/* One whose source has failed is made again. */
+static bool drains_for_good(const sl_member_view *member)
+{
+    return sl_member_drains(member) && (member->report.reason == SL_DRAIN_REASON_OPERATOR ||
+                                        member->report.reason == SL_DRAIN_REASON_FINISHED);
+}
+
+const sl_member_view *sl_view_last_to_drain(const sl_crew_view *view)
+{
+    const sl_member_view *last = NULL;
+
+    for (size_t i = 0; i < view->member_count; i++) {
+        const sl_member_view *const member = &view->members[i];
+        if (drains_for_good(member))
+            last = member;
+        else if (member->state != SL_MEMBER_ENDED)
+            return NULL;
+    }
+    return last;
+}
+
 uint64_t sl_member_remaining_ns(const sl_member_view *member, uint64_t now_ns)
 {
     const uint64_t used_ns = now_ns - sl_min_u64(member->drain_began_ns, now_ns);

@@ -61,6 +61,8 @@ uint64_t sl_member_held(const sl_member_view *member);
 uint32_t sl_view_removal_cost(const sl_crew_view *view);
 
 bool sl_member_drains(const sl_member_view *member);
+/* Each member has ended for good, or drains and will have: the process ends with them, so it drains. One that drains; NULL: it is not so. */
+const sl_member_view *sl_view_last_to_drain(const sl_crew_view *view);
 /* How much of its grace is left; 0 when it does not drain. */
 uint64_t sl_member_remaining_ns(const sl_member_view *member, uint64_t now_ns);
 /* A phase of the drain took all of its time. */

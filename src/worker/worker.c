@@ -562,6 +562,11 @@ sl_work_end sl_work_get_end(const sl_work *work)
     return work->end;
 }
 
+bool sl_work_was_of_use(const sl_work *work)
+{
+    return work->was_up && (!work->source->class->has_no_dead_letters || work->counts.acked > 0);
+}
+
 const char *sl_work_problem(const sl_work *work)
 {
     return work->problem;

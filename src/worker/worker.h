@@ -93,6 +93,8 @@ sl_work_counts sl_work_get_counts(const sl_work *work);
 sl_drain_phase sl_work_phase(const sl_work *work);
 bool sl_work_is_over(const sl_work *work);
 sl_work_end sl_work_get_end(const sl_work *work);
+/* It was connected, and if its source fails with the work that it gave out (a schedule), some of that succeeded. */
+bool sl_work_was_of_use(const sl_work *work);
 const char *sl_work_problem(const sl_work *work); /* the last sentence about the source; "" */
 sl_drain_report sl_work_report(const sl_work *work);
 const sl_source *sl_work_source(const sl_work *work);

@@ -41,6 +41,7 @@ typedef struct schedule_source {
     uint64_t
         retry_ns; /* PAUSING: the last tick comes again then, if that is before the next; UINT64_MAX: it does not */
     uint64_t succeeded_ns; /* the last success, or the start */
+    uint64_t overdue_ns;   /* when the next one is */
     uint64_t ticks, successes, missed;
 } schedule_source;
 
@@ -82,7 +83,7 @@ static void stop_timers(schedule_source *schedule)
 
 static bool is_overdue(const schedule_source *schedule, uint64_t now_ns)
 {
-    return schedule->is_started && now_ns >= sl_schedule_overdue_ns(&schedule->rules, schedule->succeeded_ns);
+    return schedule->is_started && now_ns >= schedule->overdue_ns;
 }
 
 /* At most once in an interval: a success sets the time anew, otherwise it is an interval from here. */
@@ -92,7 +93,7 @@ static void sound_alarm(void *ctx)
     const uint64_t now_ns = now_of(schedule);
 
     if (!is_overdue(schedule, now_ns)) {
-        sl_timer_set(&schedule->alarm, sl_schedule_overdue_ns(&schedule->rules, schedule->succeeded_ns));
+        sl_timer_set(&schedule->alarm, schedule->overdue_ns);
         return;
     }
     sl_log(schedule->log, SL_LOG_ERROR,
@@ -208,12 +209,16 @@ static void end_pause(void *ctx)
 
 /* --- what became of it --- */
 
+/* After an overrun nothing is expected before the cooldown is over and the next tick has come. */
 static void note_success(schedule_source *schedule, uint64_t now_ns)
 {
+    const uint64_t since_ns = schedule->next.missed > 0 ? schedule->next.due_ns : now_ns;
+
     schedule->successes++;
     schedule->succeeded_ns = now_ns;
+    schedule->overdue_ns = sl_schedule_overdue_ns(&schedule->rules, since_ns);
     if (!schedule->is_shut)
-        sl_timer_set(&schedule->alarm, sl_schedule_overdue_ns(&schedule->rules, now_ns));
+        sl_timer_set(&schedule->alarm, schedule->overdue_ns);
 }
 
 static void note_failure(schedule_source *schedule, const sl_settle *settle, uint64_t now_ns)
@@ -229,7 +234,7 @@ static void fail(schedule_source *schedule, sl_str reason)
 {
     schedule->has_failed = true;
     stop_timers(schedule);
-    sl_log(schedule->log, SL_LOG_ERROR, "scheduled work can never succeed; the schedule ends",
+    sl_log(schedule->log, SL_LOG_ERROR, "scheduled work was given up, and the schedule fails with it",
            SL_LOG_STR("schedule", (const char *)schedule->rules.text), SL_LOG_STR("reason", reason));
     schedule->source.owner->failed(schedule->source.owner_ctx, SL_SOURCE_LOST, reason);
 }
@@ -270,7 +275,8 @@ static void schedule_start(sl_source *source)
     schedule->is_started = true;
     schedule->succeeded_ns = now_ns;
     schedule->next = sl_schedule_first(&schedule->rules, now_ns, roll(schedule));
-    sl_timer_set(&schedule->alarm, sl_schedule_overdue_ns(&schedule->rules, now_ns));
+    schedule->overdue_ns = sl_schedule_overdue_ns(&schedule->rules, now_ns);
+    sl_timer_set(&schedule->alarm, schedule->overdue_ns);
     set_pause(schedule);
     source->owner->up(source->owner_ctx);
 }

@@ -48,7 +48,7 @@ TEST(a_minute_of_health_forgets_earlier_failures)
     uint64_t pause_ns = 0;
 
     rules.restarts_max = 10;
-    life.was_up = true;
+    life.was_of_use = true;
     life.up_ns = 60 * SECOND_NS - 1;
     EXPECT_EQ(sl_crew_judge(&rules, &life, &failures, &pause_ns), SL_CREW_MADE_AGAIN);
     EXPECT_EQ(failures, 8);

@@ -38,6 +38,29 @@ TEST(a_crew_is_ready_only_while_every_worker_is_up_and_none_drains_S3_40)
     expect_unready(&rig, "All workers drain: SIGINT");
 }
 
+/* The second has ended, or is going to. */
+TEST(a_process_drains_when_its_last_worker_does_for_good_S3_40)
+{
+    view_rig rig;
+
+    view_rig_init(&rig);
+    view_rig_drain(&rig);
+    EXPECT(sl_view_last_to_drain(&rig.view) == NULL); /* of SIGTERM the crew itself knows */
+    for (int i = 0; i < 2; i++)
+        rig.members[i].report.reason = SL_DRAIN_REASON_OPERATOR;
+    EXPECT(sl_view_last_to_drain(&rig.view) != NULL);
+    rig.members[1].state = SL_MEMBER_ENDED;
+    EXPECT(sl_view_last_to_drain(&rig.view) == &rig.members[0]);
+    rig.members[0].report.reason = SL_DRAIN_REASON_FAILED; /* it comes back */
+    EXPECT(sl_view_last_to_drain(&rig.view) == NULL);
+    view_rig_end(&rig);
+    EXPECT(sl_view_last_to_drain(&rig.view) == NULL);
+    view_rig_init(&rig);
+    rig.members[0].phase = SL_DRAIN_FENCING;
+    rig.members[0].report.reason = SL_DRAIN_REASON_OPERATOR;
+    EXPECT(sl_view_last_to_drain(&rig.view) == NULL); /* the other one works on */
+}
+
 TEST(it_is_safe_to_terminate_when_nothing_is_held_whatever_it_is_called_B17)
 {
     view_rig rig;

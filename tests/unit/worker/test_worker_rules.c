@@ -275,3 +275,21 @@ TEST(what_was_all_settled_leaves_no_such_line_S3_36)
     EXPECT(strstr(rig.log_text, "left behind") == NULL);
     work_rig_done(&rig);
 }
+
+TEST(a_source_that_fails_with_its_work_was_of_use_only_if_some_of_that_succeeded_S3_25)
+{
+    work_rig rig;
+
+    for (int fails_with_work = 0; fails_with_work < 2; fails_with_work++) {
+        work_rig_init(&rig);
+        rig.source_class.has_no_dead_letters = fails_with_work;
+        work_rig_start(&rig);
+        work_rig_offer(&rig, 1);
+        work_rig_turns(&rig);
+        EXPECT_EQ(sl_work_was_of_use(rig.work), !fails_with_work);
+        work_rig_finish(&rig, 1, SL_RESULT_DONE);
+        work_rig_turns(&rig);
+        EXPECT(sl_work_was_of_use(rig.work));
+        work_rig_done(&rig);
+    }
+}
