@@ -427,7 +427,7 @@ static void print_resumed(const sl_invocation *invocation, const sl_wire_resume_
     print_rule_taken_back(invocation->out, answer, invocation->word_count == 0);
     fprintf(invocation->out, "resumed %" PRIu32 " consumer%s", answer->resumed, plural(answer->resumed));
     if (answer->too_late > 0)
-        fprintf(invocation->out, "; %" PRIu32 " %s drained already: restart %s", answer->too_late,
+        fprintf(invocation->out, "; %" PRIu32 " %s drained or leaving already: restart %s", answer->too_late,
                 answer->too_late == 1 ? "was" : "were", answer->too_late == 1 ? "it" : "them");
     fputc('\n', invocation->out);
 }
@@ -521,12 +521,11 @@ const sl_command sl_command_consumer_resume = {
     .details =
         "Consumers that were stopped by an operator and are not drained yet get messages again, and those "
         "that "
-        "join later are not stopped any more; it says whether there was such a rule. One that is drained has "
-        "to be "
-        "restarted. Say the same as to stop.\n",
+        "join later are not stopped any more; it says whether there was such a rule. One that is drained, or "
+        "leaves by itself as 'sluice work' does, has to be restarted. Say the same as to stop.\n",
     .examples = "The deploy is called off:\n"
                 "  sluice consumer resume --label version=42\n",
     .exits = "0 done, also when there was nothing to take back\n"
              "1 it did not work, or there is no such group\n" SL_EXITS_USAGE
-             "4 somebody is drained already, and there was no rule to take back: restart it\n",
+             "4 somebody is drained or leaving already, and there was no rule to take back: restart it\n",
 };
