@@ -103,6 +103,8 @@ static void on_offer(void *ctx, sl_job *job)
 
     work->counts.offered++;
     job->offered_ns = work_now_ns(work);
+    if (job->lease_until_ns != UINT64_MAX)
+        work_late_offered(work, job);
     sl_list_push_back(&work->all, &job->all);
     enter_state(work, job, SL_JOB_WAITING);
     if (sl_destinations_add(work->destinations, job) != SL_OK) {
@@ -162,6 +164,7 @@ static void on_up(void *ctx)
     sl_work *const work = ctx;
 
     work->is_up = true;
+    work_late_up(work);
     work->problem[0] = '\0';
     work->is_dirty = true;
     sl_log(&work->log, SL_LOG_INFO, "connected to the source", SL_LOG_STR("worker", work->name));
@@ -324,6 +327,7 @@ static void tell_over(sl_work *work)
     work->over_is_told = true;
     sl_timer_stop(&work->timer);
     sl_timer_stop(&work->renewal);
+    work_late_done(work);
     work_tell_left(work);
     if (work->watcher->over != NULL)
         work->watcher->over(work->ctx, work);
@@ -420,6 +424,7 @@ static sl_err fill(sl_work *work, const sl_work_settings *settings)
     work->next_limit_ns = UINT64_MAX;
     sl_timer_init(&work->timer, work->loop, on_timer, work);
     work_lease_init(work);
+    work_late_init(work);
     return sl_destinations_new(&settings->destination, &work->destinations);
 }
 
@@ -477,6 +482,7 @@ void sl_work_free(sl_work *work)
     if (work->timer.loop != NULL) {
         sl_timer_stop(&work->timer);
         work_lease_done(work);
+        work_late_done(work);
     }
     sl_alloc_give(&sl_alloc_default, work, sizeof *work);
 }

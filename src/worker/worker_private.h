@@ -54,6 +54,10 @@ struct sl_work {
     uint64_t next_limit_ns; /* before this no running or delayed job is due */
     sl_timer renewal;       /* of leases, and looks at work without one */
     uint64_t renewal_ns;    /* until the next, while one goes on */
+    sl_timer beat;          /* comes late when nobody turned the loop */
+    uint64_t beat_ns;       /* when it is due */
+    uint64_t late_since_ns; /* before late_until_ns: so long what is read now may have lain in the socket */
+    uint64_t late_until_ns;
 };
 
 uint64_t work_now_ns(const sl_work *work);
@@ -90,6 +94,12 @@ void work_lease_give_up(sl_work *work, sl_job *job);
 uint64_t work_limits_look(sl_work *work);
 void work_abort(sl_work *work, sl_job *job);
 void work_kill(sl_work *work, sl_job *job);
+
+/* worker_late.c */
+void work_late_init(sl_work *work);
+void work_late_done(sl_work *work);
+void work_late_up(sl_work *work);
+void work_late_offered(sl_work *work, sl_job *job); /* its lease may have begun earlier than it looks */
 
 /* worker_drain.c: one step, if there is one; returns when to look again. */
 uint64_t work_drain_step(sl_work *work);

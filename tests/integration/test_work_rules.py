@@ -350,6 +350,28 @@ class Leaving(RulesCase):
 
 
 class Messages(RulesCase):
+    def stop_process(self, work):
+        """Behind this nothing of it runs until SIGCONT."""
+        work.send(signal.SIGSTOP)
+        stat = pathlib.Path(f"/proc/{work.process.pid}/stat")
+        wait_until(lambda: stat.read_text().rpartition(")")[2].split()[0] == "T", "a process that stands")
+
+    def test_what_came_while_a_worker_stood_still_and_is_done_elsewhere_is_not_begun_B5(self):
+        self.run_sluice("group", "create", self.stream, "g", "--start", "start", "--message-timeout", "1s")
+        handler = ("--from", self.source(), "--exec", f"{BEGIN}; {DONE}")
+        slow = self.work(*handler)
+        self.stop_process(slow)
+        for _ in range(8):
+            self.append()
+        wait_until(lambda: self.info()["in_flight"] == 8, "eight messages on their way")
+        self.work(*handler)
+        self.ledger.wait("done", 8)
+        wait_until(lambda: self.info()["in_flight"] == 0, "their ends")
+        slow.send(signal.SIGCONT)
+        slow.wait_offered(8)
+        wait_until(lambda: slow.state()["held"] == 0, "their return")
+        self.assertEqual(len(self.ledger.of("begin")), 8)
+
     def interrupt(self):
         """A worker begins the message and is ended by two signals; which attempt it was."""
         count = len(self.ledger.of("begin"))

@@ -3,6 +3,8 @@
 #include "test.h"
 #include "work_rig.h"
 
+#include "base/cleanup.h"
+
 #define MS_NS UINT64_C(1000000)
 
 #define HELD_TOO_LONG "it was held for longer than the maximum and was ended"
@@ -68,6 +70,56 @@ TEST(work_that_waits_inside_of_its_handler_is_not_silent_B8)
     rig.jobs[1]->progress_ns = 0; /* long ago */
     look_when_renewal_is_due(&rig);
     EXPECT(is_wedged(&rig));
+    work_rig_done(&rig);
+}
+
+static void was_not_turned_for(work_rig *rig, uint64_t late_ns)
+{
+    rig->work->beat_ns = sl_loop_now_ns(rig->loop) - late_ns;
+}
+
+/* Nobody knows how long it lay in the socket. */
+TEST(what_is_read_in_a_turn_that_comes_late_is_begun_only_if_its_lease_cannot_be_over_B5)
+{
+    static const uint64_t leases_ns[] = { 3600 * 1000 * MS_NS, 1000 * MS_NS };
+    work_rig rig;
+
+    for (size_t i = 0; i < SL_COUNT_OF(leases_ns); i++) {
+        work_rig_init(&rig);
+        rig.lease_ns = leases_ns[i];
+        work_rig_start(&rig);
+        was_not_turned_for(&rig, 5000 * MS_NS);
+        work_rig_offer(&rig, 1);
+        work_rig_turns(&rig);
+        work_rig_expect_notes(&rig, i == 0 ? "begin 1 run 1" : "release 1");
+        work_rig_done(&rig);
+    }
+}
+
+TEST(what_follows_a_late_turn_counts_from_before_it_too_and_soon_nothing_does_B5)
+{
+    uint64_t begin_ns;
+    work_rig rig;
+
+    work_rig_init(&rig);
+    begin_ns = sl_loop_now_ns(rig.loop);
+    rig.lease_ns = 1000 * MS_NS;
+    work_rig_start(&rig);
+    rig.work->source->has_tokens = true;
+    work_late_up(rig.work);
+    was_not_turned_for(&rig, 5000 * MS_NS);
+    sl_timer_set(&rig.work->beat, 0); /* it comes at last */
+    work_rig_turns(&rig);
+    EXPECT(rig.work->beat_ns > begin_ns);
+    EXPECT(rig.work->late_until_ns > begin_ns);
+    rig.work->late_until_ns = UINT64_MAX; /* however long the next line takes */
+    work_rig_offer(&rig, 1);
+    work_rig_turns(&rig);
+    work_rig_expect_notes(&rig, "release 1");
+    rig.work->late_until_ns = 0; /* it is over */
+    work_rig_offer(&rig, 2);
+    work_rig_turns(&rig);
+    work_rig_expect_notes(&rig, "begin 2 run 2");
     work_rig_done(&rig);
 }
 
