@@ -140,10 +140,19 @@ static bool take_for_itself(sl_consuming *c, const sl_wire_read_event *event, sl
     return true;
 }
 
-/* It was acked, or parked by an earlier process, and the answer is on its way or never came. */
+static bool is_park(const sl_holding_entry *known)
+{
+    return known->verb == SL_HOLDING_NACK && known->words != NULL &&
+           known->words->action == SL_WIRE_NACK_PARK;
+}
+
+/* It was acked or parked, and the answer is on its way or never came. A server whose disk is full lets a park wait for longer than a
+ * lease. */
 static bool is_done_with(const sl_holding_entry *known)
 {
-    return (known->verb == SL_HOLDING_ACK || known->is_recalled) && (known->is_said || known->is_ghost);
+    const bool is_final = known->verb == SL_HOLDING_ACK || is_park(known);
+
+    return (is_final || known->is_recalled) && (known->is_said || known->is_ghost);
 }
 
 /* It is still held, or what is to be said of it has not left yet: that will be about the new lease. */

@@ -79,6 +79,28 @@ TEST(a_park_that_the_server_may_have_heard_is_said_again_when_its_message_comes)
     consuming_rig_free(rig);
 }
 
+/* On the same connection: the server has read it and waits for room on its disk, and the lease has ended meanwhile. */
+TEST(a_park_that_waits_at_the_server_is_said_again_when_its_message_comes_and_not_given_out)
+{
+    consuming_rig *const rig = consuming_rig_new("c", 10);
+
+    consuming_rig_join(rig);
+    EXPECT(consuming_rig_event(rig, 0, 1));
+    EXPECT_EQ(consuming_rig_nack(rig, 0, 1, SL_WIRE_NACK_PARK, "bad"), 1);
+    EXPECT_OK(consuming_rig_turn(rig));
+    (void)consuming_rig_sent(rig);
+    (void)consuming_rig_heard(rig);
+    EXPECT(consuming_rig_event(rig, 0, 7));
+    EXPECT_OK(consuming_rig_turn(rig));
+    EXPECT_CONSUMER_SENT(rig, "nack:0=park/bad");
+    EXPECT_CONSUMER_HEARD(rig, "");
+    EXPECT(consuming_rig_settled(rig, 0, 1));
+    EXPECT(consuming_rig_settled(rig, 0, 1));
+    EXPECT_CONSUMER_HEARD(rig, "settled:0");
+    EXPECT(sl_consuming_is_quiet(&rig->c));
+    consuming_rig_free(rig);
+}
+
 /* A server that died had not read it, and this process may die before it is asked for more: what it began must not be taken for untouched. */
 TEST(what_was_begun_is_told_behind_the_options_of_the_next_call_B3_B4)
 {
