@@ -183,11 +183,15 @@ static void park(sl_work *work, sl_job *job, const char *why, sl_str reason)
     work_settle(work, job, &settle);
 }
 
+/* A handler that says "not now" has not failed, and whoever counts failures in the log should not find it there. */
 static void try_again(sl_work *work, sl_job *job, const sl_result *result, uint64_t delay_ns)
 {
-    sl_log(&work->log, SL_LOG_INFO, "message failed, and is tried again", SL_LOG_STR("worker", work->name),
-           SL_LOG_UUID("id", job->message.event_id), SL_LOG_U64("attempt", job->message.attempt),
-           SL_LOG_STR("answer", result->kind == SL_RESULT_RETRY ? "retry" : "failed"),
+    const bool is_retry = result->kind == SL_RESULT_RETRY;
+
+    sl_log(&work->log, SL_LOG_INFO,
+           is_retry ? "message is tried again" : "message failed, and is tried again",
+           SL_LOG_STR("worker", work->name), SL_LOG_UUID("id", job->message.event_id),
+           SL_LOG_U64("attempt", job->message.attempt), SL_LOG_STR("answer", is_retry ? "retry" : "failed"),
            SL_LOG_DURATION("after", delay_ns), SL_LOG_STR("reason", result->reason));
     retry(work, job, delay_ns, result->reason);
 }

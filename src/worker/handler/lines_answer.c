@@ -203,12 +203,13 @@ static sl_err judge(const fields *all, sl_lines_answer *answer, sl_text *problem
         return wrong(problem, "\" is");
     }
     if (id->kind != VALUE_TEXT || sl_uuid_parse(id->text.data, id->text.bytes, &answer->id) != SL_OK)
-        return wrong(problem, "it has no \"id\" of a message");
+        return wrong(problem, id->kind == VALUE_ABSENT ? "its answer has no \"id\""
+                                                       : "the \"id\" of its answer is not that of a message");
     answer->is_progress = is_text(type, SL_STR("progress"));
     if (type->kind != VALUE_ABSENT && !answer->is_progress && !is_text(type, SL_STR("result")))
-        return wrong(problem, "its \"type\" is not known");
+        return wrong(problem, "its \"type\" is neither \"result\" nor \"progress\"");
     if (answer->is_progress && all->values[FIELD_RESULT].kind != VALUE_ABSENT)
-        return wrong(problem, "it is of type \"progress\" and has a \"result\"");
+        return wrong(problem, "its answer is of type \"progress\" and has a \"result\"");
     if (answer->is_progress)
         return SL_OK;
     err = judge_result(&all->values[FIELD_RESULT], answer, problem);
@@ -229,7 +230,7 @@ sl_err sl_lines_answer_parse(sl_str line, sl_lines_answer *ret_answer, sl_text *
         all = (fields){ .repeated = NULL };
         tree = read_long(line, &all);
         if (tree == NULL)
-            return wrong(problem, "it is no JSON object");
+            return wrong(problem, "a line on its standard output is no JSON object");
     }
     err = judge(&all, &answer, problem);
     cJSON_Delete(tree);

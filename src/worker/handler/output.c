@@ -64,17 +64,29 @@ static sl_log_level level_of(sl_process_output which)
     return which == SL_PROCESS_STDERR ? SL_LOG_INFO : SL_LOG_DEBUG;
 }
 
+/* What a process that stays says between two messages belongs to none. */
+static void log_line(const sl_output *output, sl_process_output which, sl_str text)
+{
+    const char *const message = which == SL_PROCESS_STDERR ? "handler says" : "handler prints";
+    const bool is_cut = output->lines[which].is_cut;
+
+    if (sl_uuid_is_zero(output->message))
+        sl_log(output->gate->log, level_of(which), message, SL_LOG_STR("line", text),
+               SL_LOG_BOOL("line_cut", is_cut), SL_LOG_I64("pid", output->process_id));
+    else
+        sl_log(output->gate->log, level_of(which), message, SL_LOG_STR("line", text),
+               SL_LOG_BOOL("line_cut", is_cut), SL_LOG_UUID("id", output->message),
+               SL_LOG_I64("pid", output->process_id));
+}
+
 static void end_line(sl_output *output, sl_process_output which)
 {
     sl_output_line *line = &output->lines[which];
     const sl_str text = sl_str_trim((sl_str){ line->text, line->bytes });
 
     line->bytes = 0;
-    if (text.bytes == 0 || !gate_opens(output->gate))
-        return;
-    sl_log(output->gate->log, level_of(which), which == SL_PROCESS_STDERR ? "handler says" : "handler prints",
-           SL_LOG_STR("line", text), SL_LOG_BOOL("line_cut", line->is_cut),
-           SL_LOG_UUID("id", output->message), SL_LOG_I64("pid", output->process_id));
+    if (text.bytes > 0 && gate_opens(output->gate))
+        log_line(output, which, text);
 }
 
 static void add_to_line(sl_output_line *line, const char *data, size_t bytes)

@@ -97,8 +97,8 @@ TEST(lines_a_broken_contract_ends_the_process_and_fails_the_message_with_what_wa
     static const struct {
         const char *does, *reason;
     } rows[] = {
-        { BREAKS("echo hello"), "it is no JSON object: hello" },
-        { BREAKS("echo"), "it is no JSON object" },
+        { BREAKS("echo hello"), "a line on its standard output is no JSON object: hello" },
+        { BREAKS("echo"), "a line on its standard output is no JSON object" },
         { BREAKS("echo '{\"id\":\"ab000000-0000-0000-0000-0000000000ff\",\"result\":\"ack\"}'"),
           "it answered for another message than the one it has" },
         { BREAKS(ANSWER("\"result\":\"maybe\"")), "its \"result\" is none of" },
@@ -132,6 +132,15 @@ TEST(lines_output_before_any_message_ends_the_process_and_the_message_waits_for_
     EXPECT_EQ(run_one("{}").kind, SL_RESULT_DONE);
     handler_rig_until_said(&rig, "a handler broke the contract and is ended");
     EXPECT_EQ(run_one("{}").kind, SL_RESULT_DONE);
+    handler_rig_stop(&rig);
+}
+
+TEST(lines_what_a_process_says_between_messages_has_no_id)
+{
+    handler_rig_lines(&rig, EACH_LINE("echo busy >&2; sleep 0.2; " ACK "; sleep 0.2; echo idle >&2"), 1);
+    EXPECT_EQ(run_one("{}").kind, SL_RESULT_DONE);
+    EXPECT(handler_rig_has_said(&rig, "handler says line=busy line_cut=false id=ab000000-"));
+    handler_rig_until_said(&rig, "handler says line=idle line_cut=false pid=");
     handler_rig_stop(&rig);
 }
 

@@ -85,6 +85,23 @@ TEST(the_log_does_not_promise_dead_letters_where_there_are_none_S3_38)
     }
 }
 
+TEST(the_log_calls_only_failures_so)
+{
+    work_rig rig;
+
+    for (int is_failure = 0; is_failure < 2; is_failure++) {
+        work_rig_init(&rig);
+        work_rig_start(&rig);
+        work_rig_offer(&rig, 1);
+        work_rig_turns(&rig);
+        work_rig_finish(&rig, 1, is_failure ? SL_RESULT_FAILED : SL_RESULT_RETRY);
+        work_rig_turns(&rig);
+        EXPECT_EQ(strstr(rig.log_text, " message failed, and is tried again ") != NULL, is_failure);
+        EXPECT_EQ(strstr(rig.log_text, " message is tried again ") != NULL, !is_failure);
+        work_rig_done(&rig);
+    }
+}
+
 TEST(each_result_has_its_word_and_what_cannot_work_ends_in_the_dead_letters_with_its_cause_S2_15_S3_38)
 {
     expect_result(SL_RESULT_DONE, 1, "ack 1");
