@@ -33,40 +33,13 @@ static sl_str without_stop(sl_str text)
 
 /* --- no connection --- */
 
-static const char *connect_hint(const sl_client_end *end, bool tls)
+static void add_connect_hint(const sl_session *session, sl_text *text)
 {
-    switch (end->net) {
-    case SL_NET_END_REFUSED: return ". Is the server running? Start it with: sluice serve";
-    case SL_NET_END_NAME_UNKNOWN: return ". Is the name in --server right?";
-    case SL_NET_END_CONNECT_TIMEOUT:
-    case SL_NET_END_UNREACHABLE: return ". Is the address in --server right, and does a firewall allow it?";
-    case SL_NET_END_CERTIFICATE: return ". Name the file of the authority that signed it with --ca FILE";
-    case SL_NET_END_CERTIFICATE_NAME:
-        return ". Use a name in --server that is in the certificate, or have one made for this name";
-    case SL_NET_END_HANDSHAKE_FAILED:
-    case SL_NET_END_HANDSHAKE_TIMEOUT:
-    case SL_NET_END_TLS_BROKEN:
-        return ". Perhaps the server does not use TLS: then add ?tls=false to --server";
-    case SL_NET_END_NONE:
-    case SL_NET_END_CLOSED:
-    case SL_NET_END_PEER_CLOSED:
-    case SL_NET_END_RESET:
-    case SL_NET_END_PEER_GONE:
-    case SL_NET_END_STALLED:
-    case SL_NET_END_CONNECTIONS_FULL:
-    case SL_NET_END_HANDSHAKES_FULL:
-    case SL_NET_END_TLS_CUT:
-    case SL_NET_END_OPEN_FILES:
-    case SL_NET_END_NOMEM:
-    case SL_NET_END_SYSTEM:
-    case SL_NET_END_COUNT_: break;
-    }
-    if (end->wire == SL_END_NOT_HTTP2 || end->wire == SL_END_PROTOCOL)
-        return ". Is this the port for clients? The admin pages have another one";
-    if (end->was_open && !end->has_answered && !tls)
-        return ". Perhaps the server wants TLS: then add ?tls=true to --server, as in "
-               "sluice://HOST:PORT?tls=true";
-    return "";
+    static const sl_client_place place = { "--server", "sluice://HOST:PORT?tls=true" };
+
+    sl_client_add_hint(&session->last_end, &place, sl_client_get_address(session->client)->tls, text);
+    if (session->last_end.net == SL_NET_END_REFUSED)
+        sl_text_add(text, " Start it with: sluice serve");
 }
 
 /* The end of the connection comes after the end of the call, but the call was told the same sentence. */
@@ -74,7 +47,7 @@ static void explain_lost(const sl_session *session, const sl_session_failure *fa
 {
     sl_text_add_str(text, without_stop(failure->message));
     if (session->last_end.problem != NULL)
-        sl_text_add(text, connect_hint(&session->last_end, sl_client_get_address(session->client)->tls));
+        add_connect_hint(session, text);
 }
 
 /* --- who asks --- */

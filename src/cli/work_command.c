@@ -120,7 +120,7 @@ static int exit_code(sl_crew_end end)
     return SL_EXIT_FAILED;
 }
 
-/* What can be done about it. A source that is no server has said so itself. */
+/* What can be done about it. A source has said what it knows itself. */
 static const char *advice(sl_crew_cause cause, const sl_work_members *members)
 {
     bool has_server = false;
@@ -139,9 +139,7 @@ static const char *advice(sl_crew_cause cause, const sl_work_members *members)
                    ? " 'sluice group list' shows the groups that there are, 'sluice group create' makes "
                      "one, and --user with --password-file says who asks."
                    : "";
-    case SL_CREW_CAUSE_AWAY:
-        return has_server ? " Is the server running, and is the address right? --give-up 0 waits for it."
-                          : "";
+    case SL_CREW_CAUSE_AWAY: return has_server ? " --give-up 0 waits for the server." : "";
     case SL_CREW_CAUSE_OTHER: break;
     }
     return "";

@@ -36,6 +36,16 @@ typedef struct sl_client_end {
     const char *problem; /* a sentence without a full stop, good until the next sl_client_connect() */
 } sl_client_end;
 
+/* Where a user has written the address of the server, for advice about it. */
+typedef struct sl_client_place {
+    const char *option;  /* "--server" */
+    const char *example; /* an address with ?tls=true as it would stand there */
+} sl_client_place;
+
+/* What can be done about such an end, as ". Is the server running?": to be added to a sentence without a full stop. Nothing is added
+ * where nobody knows better. tls: the address asks for it. */
+void sl_client_add_hint(const sl_client_end *end, const sl_client_place *place, bool tls, sl_text *text);
+
 typedef struct sl_client_handler { /* any of them may be NULL */
     void (*on_open)(void *ctx);
     /* The server wants to close: calls go on, new ones need a new connection (SL_ERR_DRAINING until then). */

@@ -354,6 +354,12 @@ void sl_consumer_leave(sl_consumer *consumer)
     consumer_link_cut_pause(consumer);
 }
 
+void sl_consumer_add_hint(const sl_consumer *consumer, const sl_client_place *place, sl_text *text)
+{
+    if (consumer->last_end.problem != NULL)
+        sl_client_add_hint(&consumer->last_end, place, consumer->address.tls, text);
+}
+
 bool sl_consumer_has_ended(const sl_consumer *consumer)
 {
     return consumer->is_final;

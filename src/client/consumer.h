@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "client/address.h"
+#include "client/client.h"
 #include "net/loop.h"
 
 #include <sluice.h>
@@ -32,6 +33,10 @@ sl_consumer_status consumer_open_in(sl_loop *loop, const sl_consumer_options *op
 
 /* At the end of each turn: what was said leaves. */
 void consumer_turn_end(sl_consumer *consumer);
+
+/* Behind the sentence of `disconnected`, or of `ended` unless the server has refused: what can be done about it, if that is known, as
+ * sl_client_add_hint(). */
+void sl_consumer_add_hint(const sl_consumer *consumer, const sl_client_place *place, sl_text *text);
 
 /* True from just before the last outcomes are told, which come before `ended`. */
 bool sl_consumer_has_ended(const sl_consumer *consumer);

@@ -44,6 +44,7 @@ struct sl_consumer {
     bool proof_is_out, is_proved;
     uint64_t proof_sent_count;
     bool is_leaving, leave_is_over;
+    sl_client_end last_end; /* of a connection that brought nothing; problem NULL: there is none */
 
     /* How it ends; OK: it does not, or because it was asked to leave. */
     sl_consumer_status status;

@@ -148,8 +148,11 @@ static void on_client_end(void *ctx, const sl_client_end *end_of_client)
 {
     sl_consumer *const consumer = ctx;
 
-    if (!consumer->is_final && consumer->state != CONSUMER_LINK_CLOSING)
+    if (!consumer->is_final && consumer->state != CONSUMER_LINK_CLOSING) {
         set_sentence(consumer, sl_str_from(end_of_client->problem));
+        if (consumer->confirmed_at_ns == 0) /* else it was the right server, and its address is right */
+            consumer->last_end = *end_of_client;
+    }
     alone(consumer);
 }
 
@@ -361,6 +364,7 @@ static void on_retry(void *ctx)
     sl_consumer *const consumer = ctx;
     sl_err err = make_client(consumer);
 
+    consumer->last_end.problem = NULL;
     if (err == SL_OK) {
         err = connect_and_ask(consumer);
         if (err != SL_OK)

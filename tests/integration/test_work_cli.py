@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import socket
 import subprocess
 import unittest
@@ -106,8 +107,24 @@ class Mistakes(WorkCase):
         words = ("--exec", "true", "--status-port", 0, "--give-up", "1s", "--restarts", 0)
         with deaf_port() as port:
             sentence = self.complaint("work", "--from", f"sluice://127.0.0.1:{port}/s/g", *words, code=LOST).splitlines()[-1]
-        self.assertIn("Is the server running, and is the address right? --give-up 0 waits for it.", sentence)
+        self.assertIn("connection refused. Is the server running? --give-up 0 waits for the server.", sentence)
         self.assertNotIn("sluice group", sentence)
+
+    def no_connection(self, address):
+        """What the log says of a source that cannot be used."""
+        work = self.work("--from", address, "--exec", "true", is_ready=False)
+        wait_until(lambda: "no connection to the source" in work.log(), "a connection that fails")
+        lines = [json.loads(line) for line in work.log().splitlines() if line.startswith("{")]
+        work.end()
+        return next(line["reason"] for line in lines if line["message"] == "no connection to the source")
+
+    def test_the_log_says_what_can_be_done_about_a_source_that_cannot_be_used(self):
+        admin = re.search(r"admin\W+127\.0\.0\.1:(\d+)", pathlib.Path(f"{self.server.folder}.log").read_text(encoding="utf-8"))
+        self.assertIn("Is this the port for clients? The admin pages have another one", self.no_connection(f"sluice://127.0.0.1:{admin[1]}/s/g"))
+        self.assertIn("Perhaps the server does not use TLS: then add ?tls=false to --from",
+                      self.no_connection(self.source().replace("sluice://", "kurrentdb://")))
+        with deaf_port() as port:
+            self.assertTrue(self.no_connection(f"sluice://127.0.0.1:{port}/s/g").endswith("connection refused. Is the server running?"))
 
     def test_a_worker_without_status_pages_says_none_twice(self):
         ran = self.run_sluice("work", "--from", "memory:count=1", "--exec", "true", "--no-status")

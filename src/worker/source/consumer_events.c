@@ -296,18 +296,29 @@ static void on_connected(void *ctx, const sl_consumer_connected *connected)
     c->base.owner->up(c->base.owner_ctx);
 }
 
+static void add_hint(const consumer_source *c, sl_text *text)
+{
+    static const sl_client_place place = { "--from", "sluice://HOST:PORT/STREAM/GROUP?tls=true" };
+
+    sl_consumer_add_hint(c->consumer, &place, text);
+}
+
 /* A try that failed as the one before is no news. */
 static void on_disconnected(void *ctx, const char *sentence, uint32_t retry_ms)
 {
     consumer_source *const c = ctx;
-    const bool is_news = c->is_up || strncmp(c->problem, sentence, sizeof c->problem - 1) != 0;
+    char problem[sizeof c->problem];
+    bool is_news;
     sl_text text;
 
     (void)retry_ms;
+    sl_text_init(&text, problem, sizeof problem);
+    sl_text_add(&text, sentence);
+    add_hint(c, &text);
+    is_news = c->is_up || strcmp(c->problem, problem) != 0;
     c->is_up = false;
     if (is_news) {
-        sl_text_init(&text, c->problem, sizeof c->problem);
-        sl_text_add(&text, sentence);
+        memcpy(c->problem, problem, text.bytes + 1);
         c->base.owner->down(c->base.owner_ctx, sl_text_str(&text));
     }
     consumer_source_fence(c); /* the next call begins stopped, and what it brings goes back unseen */
@@ -323,18 +334,32 @@ void consumer_source_close(consumer_source *c)
     c->base.owner->closed(c->base.owner_ctx);
 }
 
+static void fail(consumer_source *c, sl_consumer_status status, const char *sentence)
+{
+    const bool is_refusal = status == SL_CONSUMER_REFUSED || status == SL_CONSUMER_INVALID;
+    const size_t bytes = strlen(sentence);
+    char problem[sizeof c->problem];
+    sl_text text;
+
+    sl_text_init(&text, problem, sizeof problem);
+    sl_text_add(&text, sentence);
+    if (!is_refusal)
+        add_hint(c, &text);
+    if (!is_refusal && text.bytes == bytes)
+        sl_text_add(&text, ". Is the server running, and is the address right?");
+    c->has_failed = true;
+    c->base.owner->failed(c->base.owner_ctx, is_refusal ? SL_SOURCE_REFUSED : SL_SOURCE_LOST,
+                          sl_text_str(&text));
+}
+
 static void on_ended(void *ctx, sl_consumer_status status, const char *sentence)
 {
     consumer_source *const c = ctx;
-    const bool is_refusal = status == SL_CONSUMER_REFUSED || status == SL_CONSUMER_INVALID;
 
     c->has_ended = true;
     c->is_up = false;
-    if (!c->is_closing && !c->has_failed) {
-        c->has_failed = true;
-        c->base.owner->failed(c->base.owner_ctx, is_refusal ? SL_SOURCE_REFUSED : SL_SOURCE_LOST,
-                              sl_str_from(sentence));
-    }
+    if (!c->is_closing && !c->has_failed)
+        fail(c, status, sentence);
     consumer_source_fence(c);
     consumer_source_close(c);
 }
