@@ -156,6 +156,9 @@ static void tell_problem(const sl_invocation *invocation, sl_text *problem, cons
     (void)sl_cli_complain(invocation, quoted);
 }
 
+static const char unclean[] =
+    " The line \"stopped\" of the log has all counts, and --report FILE keeps them.";
+
 static int run_crew(const sl_invocation *invocation, const sl_work_members *members)
 {
     const sl_crew_settings settings =
@@ -182,7 +185,7 @@ static int run_crew(const sl_invocation *invocation, const sl_work_members *memb
     end = sl_crew_run(&settings, crew, members->count, &hooks, &problem);
     sl_log_sink_end(&r.log);
     if (end != SL_CREW_CLEAN)
-        tell_problem(invocation, &problem, advice(r.cause, members));
+        tell_problem(invocation, &problem, end == SL_CREW_UNCLEAN ? unclean : advice(r.cause, members));
     return exit_code(end);
 }
 

@@ -262,6 +262,25 @@ static void add_count(sl_text *problem, uint64_t count, const char *what)
     sl_text_add(problem, what);
 }
 
+/* Which of them, because how many says nothing. */
+static void add_failed_steps(sl_text *problem, const sl_drain_report *report)
+{
+    const char *before = report->failed_steps == 1 ? " failed step (" : " failed steps (";
+
+    if (report->failed_steps == 0)
+        return;
+    sl_text_add(problem, ", ");
+    sl_text_add_u64(problem, report->failed_steps);
+    for (unsigned i = SL_DRAIN_FENCING; i < SL_DRAIN_STOPPED; i++) {
+        if (report->phases[i].failed_steps == 0)
+            continue;
+        sl_text_add(problem, before);
+        sl_text_add(problem, sl_drain_phase_name((sl_drain_phase)i));
+        before = ", ";
+    }
+    sl_text_add(problem, ")");
+}
+
 static void explain_member(const sl_member_view *member, sl_text *problem)
 {
     const sl_drain_report *const report = &member->report;
@@ -272,10 +291,11 @@ static void explain_member(const sl_member_view *member, sl_text *problem)
                          : report->escalated           ? " was cut short by a second signal"
                          : sl_report_timed_out(report) ? " did not drain in time"
                                                        : " left something behind");
+    add_count(problem, report->handed_back, " handed back");
     add_count(problem, report->interrupted, " interrupted");
     add_count(problem, report->abandoned, " abandoned (others get them when their leases end)");
     add_count(problem, report->acks_unconfirmed, " finished but not confirmed");
-    add_count(problem, report->failed_steps, " failed steps");
+    add_failed_steps(problem, report);
 }
 
 void sl_report_explain(const sl_crew_view *view, sl_text *problem)

@@ -248,7 +248,27 @@ TEST(an_unclean_end_names_the_workers_that_left_something_B12)
     timed_out(&rig);
     sl_text_init(&problem, buffer, sizeof buffer);
     sl_report_explain(&rig.view, &problem);
-    EXPECT_STR(buffer,
-               "Worker mail did not drain in time, 2 interrupted, 3 abandoned (others get them when their "
-               "leases end), 1 finished but not confirmed");
+    EXPECT_STR(
+        buffer,
+        "Worker mail did not drain in time, 2 handed back, 2 interrupted, 3 abandoned (others get them "
+        "when their leases end), 1 finished but not confirmed");
+}
+
+TEST(an_unclean_end_names_the_part_in_which_a_step_failed_B12)
+{
+    char buffer[512];
+    sl_text problem;
+    view_rig rig;
+
+    timed_out(&rig);
+    rig.members[1].report = (sl_drain_report){ .failed_steps = 1 };
+    rig.members[1].report.phases[SL_DRAIN_CLOSING].failed_steps = 1;
+    sl_text_init(&problem, buffer, sizeof buffer);
+    sl_report_explain(&rig.view, &problem);
+    EXPECT_STR(buffer, "Worker mail left something behind, 1 failed step (closing)");
+    rig.members[1].report.failed_steps = 3;
+    rig.members[1].report.phases[SL_DRAIN_FLUSHING].failed_steps = 2;
+    sl_text_init(&problem, buffer, sizeof buffer);
+    sl_report_explain(&rig.view, &problem);
+    EXPECT_STR(buffer, "Worker mail left something behind, 3 failed steps (flushing, closing)");
 }
