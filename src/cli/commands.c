@@ -115,6 +115,23 @@ __attribute__((format(printf, 2, 3))) static int complain(const sl_invocation *i
     return sl_cli_complain(invocation, sentences);
 }
 
+/* "--server", "--server=x" or "-c": an option of some command. */
+static bool is_option(const char *word)
+{
+    const size_t bytes = strcspn(word, "=");
+
+    for (size_t i = 0; i < SL_OPT_COUNT_; i++) {
+        const sl_option *const row = &sl_options[i];
+
+        if (strncmp(word, "--", 2) == 0 && strlen(row->name) == bytes - 2 &&
+            strncmp(word + 2, row->name, bytes - 2) == 0)
+            return true;
+        if (bytes == 2 && word[0] == '-' && row->letter == word[1])
+            return true;
+    }
+    return false;
+}
+
 int sl_cli_complain_command(const sl_invocation *invocation, const char *name)
 {
     static const char where[] = "'sluice help' shows what this version can do.";
@@ -123,6 +140,11 @@ int sl_cli_complain_command(const sl_invocation *invocation, const char *name)
 
     if (is_planned(name))
         return complain(invocation, "'%s' is not in this version yet. %s", name, where);
+    if (is_option(name))
+        return complain(invocation,
+                        "'%s' stands before the command: options stand behind it, as in "
+                        "'sluice COMMAND %.*s ...'. %s",
+                        sl_quote(name).text, (int)strcspn(name, "="), name, where);
     for (size_t i = 0; i < sl_command_count; i++)
         names[i] = sl_commands[i]->name;
     names[sl_command_count] = "--help";

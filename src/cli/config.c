@@ -368,7 +368,10 @@ static sl_err read_lines(sl_config *config, sl_complaint *complaint)
 
 static sl_err complain_unreadable(const char *path, sl_complaint *complaint)
 {
-    complain(complaint, path, 0, "the file cannot be read: %s.", strerror(errno));
+    complain(complaint, path, 0,
+             "the file cannot be read: %s. --config and SLUICE_CONFIG must name one that is there and may be "
+             "read.",
+             strerror(errno));
     return SL_ERR_IO;
 }
 

@@ -135,6 +135,8 @@ static sl_err check(const sl_option *row, const char *from, const char *text, ui
     char bounds[SL_OPTION_BOUNDS_BYTES];
     const sl_err err = is_negative(row, text) ? SL_ERR_TOO_LARGE : parse_kind(row, text, ret_number);
 
+    if (row->kind == SL_OPTION_TEXT && text[0] == '\0' && row->min > 0)
+        return complain(complaint, "%s is empty: it needs %s.", from, row->argument);
     if (err == SL_ERR_INVALID)
         return complain(complaint, "%s needs %s, not '%s'.", from, kind_text(row->kind), sl_quote(text).text);
     if (err != SL_OK || !in_bounds(row, *ret_number))

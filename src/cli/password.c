@@ -64,7 +64,8 @@ sl_err sl_password_from_file(const char *path, sl_text *problem, sl_password *re
     if (fd < 0) {
         sl_text_add(problem, "cannot read the password from ");
         sl_text_add(problem, path);
-        return refuse(problem, ": ", strerror(errno), SL_ERR_IO);
+        sl_text_add(problem, ": ");
+        return refuse(problem, strerror(errno), ". Name a file that is there and may be read", SL_ERR_IO);
     }
     err = read_into(fd, "the password in the file", problem, ret_password);
     close(fd);

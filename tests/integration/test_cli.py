@@ -131,6 +131,11 @@ class Mistakes(unittest.TestCase):
         self.assert_refused(sluice("version", "--jsson"), "there is no option '--jsson'. Did you mean '--json'?")
         self.assert_refused(sluice("--hepl"), "there is no option '--hepl'. Did you mean '--help'?")
 
+    def test_an_option_before_the_command(self):
+        for words in (("--server", "127.0.0.1:2113", "group", "list"), ("--server=127.0.0.1:2113", "group", "list")):
+            self.assert_refused(sluice(*words), "stands before the command: options stand behind it, as in 'sluice COMMAND --server ...'.")
+        self.assert_refused(sluice("-c", "x.ini", "serve"), "'-c' stands before the command: options stand behind it")
+
     def test_a_wrong_value(self):
         self.assert_refused(sluice("budget", "--grace", "30"), "--grace needs a duration with its unit")
         self.assert_refused(sluice("budget", SLUICE_GRACE="soon"), "SLUICE_GRACE needs a duration with its unit")

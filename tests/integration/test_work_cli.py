@@ -53,7 +53,7 @@ class Mistakes(WorkCase):
         self.assertEqual([path.name for path in self.folder.glob("mounted*")], ["mounted"])
 
     def test_files_that_are_read_are_looked_for_at_the_start(self):
-        self.assertIn("cannot read the password from /none: No such file or directory.",
+        self.assertIn("cannot read the password from /none: No such file or directory. Name a file that is there and may be read.",
                       self.refused("--user", "anna", "--password-file", "/none"))
         self.assertIn("--ca /none cannot be used: No such file or directory.", self.refused("--ca", "/none"))
 

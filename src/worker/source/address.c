@@ -4,11 +4,16 @@
 #include "base/cleanup.h"
 #include "base/utf8.h"
 
+#include <string.h>
 #include <strings.h>
 
 #define KINDS                                                                                                \
-    "a source is sluice://HOST:PORT/STREAM/GROUP, the same with kurrentdb://, kdb:// or esdb://, "           \
-    "schedule:WHEN or memory:SETTINGS"
+    "a source is sluice://HOST:PORT/STREAM/GROUP, the same with kurrentdb://, kurrent://, kdb:// or "        \
+    "esdb://, schedule:WHEN or memory:SETTINGS"
+
+enum {
+    TYPED_BYTES_MAX = 80 /* of an address that is shown as it was typed */
+};
 
 static sl_err refuse(sl_text *problem, const char *sentence)
 {
@@ -112,6 +117,29 @@ static bool take_rest(sl_str text, const char *word, sl_source_kind kind, sl_sou
     return true;
 }
 
+/* What stands before an @ may be a password: of such a text only the scheme is shown. */
+static sl_str without_secrets(sl_str text)
+{
+    const char *const slashes = memmem(text.data, text.bytes, "://", 3);
+
+    if (sl_str_find(text, '@') == text.bytes)
+        return text;
+    return slashes == NULL ? (sl_str){ 0 } : (sl_str){ text.data, (size_t)(slashes - text.data) + 3 };
+}
+
+static sl_err refuse_kind(sl_str text, sl_text *problem)
+{
+    const bool is_rabbit = begins_with(text, "amqp://") || begins_with(text, "amqps://");
+    const sl_str shown = without_secrets(text);
+    const size_t bytes = sl_min_u64(shown.bytes, TYPED_BYTES_MAX);
+
+    sl_text_add(problem, "'");
+    sl_text_add_str(problem, (sl_str){ shown.data, bytes });
+    sl_text_add(problem, bytes < text.bytes ? "...' is no source: " : "' is no source: ");
+    sl_text_add(problem, is_rabbit ? "workers do not speak to RabbitMQ yet; " : "");
+    return refuse(problem, KINDS);
+}
+
 static sl_err parse(sl_str text, sl_text *problem, sl_source_address *into)
 {
     static const char *const schemes[] = { "sluice://",       "kurrentdb://",
@@ -126,7 +154,8 @@ static sl_err parse(sl_str text, sl_text *problem, sl_source_address *into)
     for (size_t i = 0; i < SL_COUNT_OF(schemes); i++)
         if (begins_with(text, schemes[i]))
             return take_consumer(text, strlen(schemes[i]), problem, into);
-    return refuse(problem, text.bytes == 0 ? "the address of the source is empty: " KINDS : KINDS);
+    return text.bytes == 0 ? refuse(problem, "the address of the source is empty: " KINDS)
+                           : refuse_kind(text, problem);
 }
 
 sl_err sl_source_address_parse(sl_str text, sl_text *problem, sl_source_address *ret_address)

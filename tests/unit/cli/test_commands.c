@@ -151,7 +151,8 @@ TEST(a_configuration_that_is_not_there_is_a_failure_and_nothing_is_done)
 
     EXPECT_EQ(r.code, SL_EXIT_FAILED);
     EXPECT_STR(r.out, "");
-    EXPECT_STR(r.err, "sluice: /nonexistent/x.ini: the file cannot be read: No such file or directory.\n");
+    EXPECT_STR(r.err, "sluice: /nonexistent/x.ini: the file cannot be read: No such file or directory. "
+                      "--config and SLUICE_CONFIG must name one that is there and may be read.\n");
     end(&r);
 }
 

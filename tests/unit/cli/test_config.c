@@ -347,9 +347,12 @@ TEST(a_configuration_that_cannot_be_read_is_named_with_the_reason)
     static const struct {
         const char *path, *complaint;
     } cases[] = {
-        { "/nonexistent/sluice.ini",
-          "/nonexistent/sluice.ini: the file cannot be read: No such file or directory." },
-        { "/", "/: the file cannot be read: Is a directory." },
+        { "/nonexistent/sluice.ini", "/nonexistent/sluice.ini: the file cannot be read: No such file or "
+                                     "directory. --config and SLUICE_CONFIG "
+                                     "must name one that is there and may be read." },
+        { "/", "/: the file cannot be read: Is a directory. --config and SLUICE_CONFIG must name one that is "
+               "there "
+               "and may be read." },
     };
     sl_config *config = NULL;
     sl_complaint complaint;

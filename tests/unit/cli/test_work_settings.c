@@ -153,7 +153,9 @@ TEST(a_worker_that_cannot_work_is_refused_with_what_to_do_before_anything_starts
 {
     static const refusal cases[] = {
         { "--exec x", "--from is missing: say where messages come from, for example" },
-        { "--exec x --from tcp://x", "--from: a source is sluice://HOST:PORT/STREAM/GROUP" },
+        { "--exec x --from tcp://x",
+          "--from: 'tcp://x' is no source: a source is sluice://HOST:PORT/STREAM/GROUP" },
+        { SOURCE "--exec=", "--exec is empty: it needs COMMAND." },
         { "--exec x --from sluice://anna:secret@h/s", "--from: the group is missing" },
         { "--exec x --from schedule:evry=1m", "--from: " },
         { "--exec x --from memory:cnt=1", "--from: The memory source does not understand" },
