@@ -99,10 +99,18 @@ static void warn_about_copies(const sl_work_plan *plan, sl_work_warn_fn *warn, v
             "and make copies of them. A filter of the group that leaves them out helps.");
 }
 
+/* --print-config writes defaults too: in a file that was begun so, they are no wish. */
+static bool is_wish(const sl_option_value *value, const sl_option *row)
+{
+    return value->source > SL_OPTION_FROM_FILE ||
+           (value->source == SL_OPTION_FROM_FILE &&
+            (row->default_text == NULL || strcmp(value->text, row->default_text) != 0));
+}
+
 static void warn_unused(const sl_option_value *values, sl_option_id id, const char *why,
                         sl_work_warn_fn *warn, void *ctx)
 {
-    if (values[id].source > SL_OPTION_FROM_DEFAULT)
+    if (is_wish(&values[id], &sl_options[id]))
         say(warn, ctx, "Note: --%s has no effect %s.", sl_options[id].name, why);
 }
 

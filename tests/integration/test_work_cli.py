@@ -57,6 +57,13 @@ class Mistakes(WorkCase):
                       self.refused("--user", "anna", "--password-file", "/none"))
         self.assertIn("--ca /none cannot be used: No such file or directory.", self.refused("--ca", "/none"))
 
+    def test_a_printed_configuration_is_read_again_without_a_note(self):
+        path = self.folder / "printed.ini"
+        path.write_text(self.out("work", "--from", "memory:count=1", "--exec", "true", "--print-config"))
+        self.assertEqual(self.run_sluice("work", "-c", path, "--explain").stderr, b"")
+        path.write_text(path.read_text().replace("retry-step = 1s", "retry-step = 2s"))
+        self.assertIn(b"--retry-step has no effect without --retry linear.", self.run_sluice("work", "-c", path, "--explain").stderr)
+
     def test_authorities_of_an_address_are_looked_for_before_anything_starts(self):
         for words in ((f"--from={self.source()}?tls=true&tlsCAFile=/none", "--exec=true"),
                       ("--from=memory:count=1", "--append=sluice://127.0.0.1:1/s?tls=true&tlsCAFile=/none")):
