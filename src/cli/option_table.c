@@ -506,10 +506,11 @@ const sl_option sl_options[SL_OPT_COUNT_] = {
     /* --- workers --- */
     [SL_OPT_WORK_FROM] = {
         OF_WORKER("from", "SLUICE_FROM"), TEXT("SOURCE", 1, SL_CLIENT_ADDRESS_BYTES_MAX), .is_address = true,
-        .help = "where messages come from: sluice://HOST:PORT/STREAM/GROUP, kurrentdb://..., schedule:every=TIME",
+        .help = "where messages come from: sluice://HOST:PORT/STREAM/GROUP, kurrentdb://..., schedule:every=TIME, memory:count=N",
         .more = "The address of a server is as for --server, with the stream and the group behind it, separated by slashes; special "
                 "characters are written as %XX, and $all is the stream of all streams. kurrentdb:// is a server of that make, without "
-                "tokens and drains. schedule:every=30m,jitter=10%,cooldown=5m makes a message at each tick.",
+                "tokens and drains. schedule:every=30m,jitter=10%,cooldown=5m makes a message at each tick, "
+                "and memory:count=1000,bytes=100 messages out of nothing, for trying things out.",
     },
     [SL_OPT_WORK_EXEC] = {
         OF_WORKER("exec", "SLUICE_EXEC"), TEXT("COMMAND", 1, WORK_TEXT_MAX), .completes = SL_COMPLETES_FILE,
@@ -549,7 +550,9 @@ const sl_option sl_options[SL_OPT_COUNT_] = {
     },
     [SL_OPT_WORK_TIMEOUT] = {
         .name = "timeout", .commands = SL_COMMAND_WORK, .of_member = true, .is_in_file = true, TIME(0, 24 * HOUR_NS, "60s"),
-        .help = "of one message: its work is ended then, and has failed; 0: none",
+        .help = "of one message: its work is ended then, and has failed; 0: none; SLUICE_TIMEOUT is not about this",
+        .more = "It may stand in a file, but has no variable: SLUICE_TIMEOUT is the time limit of the commands that ask a server, and "
+                "handlers that call these have the environment of their worker.",
     },
     [SL_OPT_HOLD_MAX] = {
         OF_WORKER("hold-max", "SLUICE_HOLD_MAX"), TIME(SECOND_NS, 24 * HOUR_NS, "10m"),
