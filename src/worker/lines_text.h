@@ -29,7 +29,7 @@ sl_err sl_lines_add_message(sl_buf *out, const sl_job *job, uint64_t now_ns);
 sl_err sl_lines_add_draining(sl_buf *out, uint64_t remaining_ms);
 sl_err sl_lines_add_abort(sl_buf *out, sl_uuid id);
 
-/* Is this one JSON value in valid UTF-8? Line ends outside of its texts become blanks; on false too, up to the fault. */
+/* Is this one JSON value in valid UTF-8? Then its line ends, which stand outside of its texts, become blanks. */
 bool sl_lines_make_one_line(char *json, size_t bytes);
 
 #endif
