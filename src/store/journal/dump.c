@@ -1,6 +1,5 @@
 /* store/journal/dump.c — records as they stand in the journal, decoded. */
 #include "base/cleanup.h"
-#include "core/record.h"
 #include "store/journal/groups.h"
 #include "store/journal/inspect_private.h"
 #include "store/journal/records.h"
@@ -32,27 +31,9 @@ const char *sl_journal_kind_name(unsigned kind)
 
 /* --- one record --- */
 
-static sl_err decode_all(const uint8_t *bytes, size_t byte_count, sl_effect *ret_effect)
-{
-    size_t used;
-    const sl_err err = sl_record_decode(bytes, byte_count, ret_effect, &used);
-
-    return err == SL_OK && used != byte_count ? SL_ERR_CORRUPT : err;
-}
-
 sl_err sl_journal_state_next(sl_str *state, sl_effect *ret_effect)
 {
-    const uint8_t *const at = (const uint8_t *)state->data;
-    sl_err err;
-
-    if (state->bytes == 0)
-        return SL_ERR_EMPTY;
-    if (at[0] > state->bytes - 1)
-        return SL_ERR_CORRUPT;
-    err = decode_all(at + 1, at[0], ret_effect);
-    if (err == SL_OK)
-        *state = (sl_str){ state->data + 1 + at[0], state->bytes - 1 - at[0] };
-    return err;
+    return state->bytes == 0 ? SL_ERR_EMPTY : sl_group_state_next(state, ret_effect);
 }
 
 static sl_err read_state(const sl_record_view *view, sl_journal_record *record)
@@ -68,7 +49,7 @@ static sl_err read_state(const sl_record_view *view, sl_journal_record *record)
     record->definition = part.definition;
     record->is_first = part.is_first;
     record->is_last = part.is_last;
-    record->state = rest = (sl_str){ (const char *)part.bytes, part.byte_count };
+    record->state = rest = sl_group_state_records(&part);
     while ((err = sl_journal_state_next(&rest, &effect)) == SL_OK) {
     }
     return err == SL_ERR_EMPTY ? SL_OK : err;

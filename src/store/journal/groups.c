@@ -1,7 +1,6 @@
 /* store/journal/groups.c — see groups.h. */
 #include "store/journal/groups.h"
 
-#include "core/record.h"
 #include "store/array.h"
 #include "store/journal/records.h"
 
@@ -360,17 +359,6 @@ sl_err journal_groups_replay(journal_groups *groups, const sl_record_view *recor
 
 /* --- loading --- */
 
-static sl_err load_bytes(const sl_loader *loader, uint64_t group, const uint8_t *bytes, size_t byte_count)
-{
-    sl_effect effect;
-    size_t used;
-    const sl_err err = sl_record_decode(bytes, byte_count, &effect, &used);
-
-    if (err != SL_OK || used != byte_count)
-        return SL_ERR_CORRUPT;
-    return loader->record(loader->ctx, group, &effect);
-}
-
 static sl_err load_records(const sl_loader *loader, uint64_t group, sl_str rest)
 {
     sl_effect effect;
@@ -387,16 +375,16 @@ static sl_err load_records(const sl_loader *loader, uint64_t group, sl_str rest)
 static sl_err load_state(const sl_loader *loader, const sl_record_view *record)
 {
     sl_group_state part;
+    sl_effect effect;
+    sl_str rest = { 0 };
     sl_err err = sl_group_state_get(record, &part);
 
-    while (err == SL_OK && part.byte_count > 0) {
-        const size_t bytes = part.bytes[0];
-
-        if (bytes > part.byte_count - 1)
-            return SL_ERR_CORRUPT;
-        err = load_bytes(loader, part.group, part.bytes + 1, bytes);
-        part.bytes += 1 + bytes;
-        part.byte_count -= 1 + bytes;
+    if (err == SL_OK)
+        rest = sl_group_state_records(&part);
+    while (err == SL_OK && rest.bytes > 0) {
+        err = sl_group_state_next(&rest, &effect);
+        if (err == SL_OK)
+            err = loader->record(loader->ctx, part.group, &effect);
     }
     return err;
 }

@@ -126,7 +126,7 @@ sl_err sl_group_next(sl_str *rest, sl_effect *ret_effect)
     const sl_err err = sl_record_decode((const uint8_t *)rest->data, rest->bytes, ret_effect, &used);
 
     if (err == SL_OK)
-        *rest = (sl_str){ rest->data + used, rest->bytes - used };
+        *rest = sl_str_skip(*rest, used);
     return err;
 }
 
@@ -145,7 +145,7 @@ void sl_group_state_put(const sl_group_state *part, uint8_t *payload)
     sl_put_u32(payload + STATE_FLAGS,
                (part->is_first ? STATE_IS_FIRST : 0) | (part->is_last ? STATE_IS_LAST : 0));
     at = put_text(at, part->definition);
-    put_text(at, (sl_str){ (const char *)part->bytes, part->byte_count });
+    put_text(at, sl_group_state_records(part));
 }
 
 sl_err sl_group_state_get(const sl_record_view *record, sl_group_state *ret_part)
@@ -167,5 +167,17 @@ sl_err sl_group_state_get(const sl_record_view *record, sl_group_state *ret_part
                                   .bytes = record->payload + SL_GROUP_STATE_HEAD_BYTES + definition_bytes,
                                   .byte_count =
                                       record->payload_bytes - SL_GROUP_STATE_HEAD_BYTES - definition_bytes };
+    return SL_OK;
+}
+
+sl_err sl_group_state_next(sl_str *rest, sl_effect *ret_effect)
+{
+    assert(rest->bytes > 0);
+    const size_t bytes = (uint8_t)rest->data[0];
+    sl_str record = { rest->data + 1, bytes };
+
+    if (bytes > rest->bytes - 1 || sl_group_next(&record, ret_effect) != SL_OK || record.bytes > 0)
+        return SL_ERR_CORRUPT;
+    *rest = sl_str_skip(*rest, 1 + bytes);
     return SL_OK;
 }

@@ -52,6 +52,15 @@ void sl_group_state_put(const sl_group_state *part, uint8_t *payload);
 sl_err sl_group_state_get(const sl_record_view *record,
                           sl_group_state *ret_part); /* SL_OK or SL_ERR_CORRUPT */
 
+/* The records of a part, which may have none. */
+static inline sl_str sl_group_state_records(const sl_group_state *part)
+{
+    return (sl_str){ (const char *)part->bytes, part->byte_count };
+}
+
+/* Takes the next of them from the front of `rest`. There is one at least. SL_OK, SL_ERR_CORRUPT. */
+sl_err sl_group_state_next(sl_str *rest, sl_effect *ret_effect);
+
 /* The key by which indexes know a stream: SipHash-1-3 of its name, keyed with the two halves of the store's uuid. */
 uint64_t sl_stream_hash(sl_uuid store, sl_str name);
 

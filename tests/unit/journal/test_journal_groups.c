@@ -3,6 +3,7 @@
 #include "lab.h"
 
 #include "core/record.h"
+#include "store/journal/records.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -179,6 +180,28 @@ TEST(half_a_lease_is_no_lease)
         EXPECT_ERR(sl_record_decode(bytes, cut, &read, &used), SL_ERR_CORRUPT);
     EXPECT_OK(sl_record_decode(bytes, byte_count, &read, &used));
     EXPECT_EQ(used, byte_count);
+}
+
+/* The length in front of a record is that of the record: neither beyond the end of the state nor more than is needed. */
+TEST(a_record_of_a_state_is_as_long_as_it_says)
+{
+    const sl_effect lease = lease_of(42);
+    uint8_t bytes[2 * SL_GROUP_STATE_RECORD_BYTES_MAX] = { 0 };
+    const size_t byte_count = sl_record_encode(&lease, bytes + 1);
+    sl_effect read;
+    sl_str rest = { (const char *)bytes, 1 + byte_count + 1 };
+
+    for (size_t says = 0; says <= UINT8_MAX; says++) {
+        bytes[0] = (uint8_t)says;
+        if (says != byte_count)
+            EXPECT_ERR(sl_group_state_next(&rest, &read), SL_ERR_CORRUPT);
+        EXPECT_EQ(rest.bytes, 1 + byte_count + 1);
+    }
+    bytes[0] = (uint8_t)byte_count;
+    EXPECT_OK(sl_group_state_next(&rest, &read));
+    EXPECT_EQ(read.lease.token, lease.lease.token);
+    EXPECT_EQ(rest.bytes, 1);
+    EXPECT_ERR(sl_group_state_next(&rest, &read), SL_ERR_CORRUPT); /* a record of no bytes */
 }
 
 /* --- definitions --- */
