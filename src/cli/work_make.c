@@ -18,10 +18,6 @@
 #define MILLISECOND_NS            UINT64_C(1000000)
 #define APPEND_CONNECT_TIMEOUT_NS (UINT64_C(10) * 1000 * MILLISECOND_NS)
 
-enum {
-    ACK_SOURCE_BYTES = SL_HOST_BYTES_MAX + SL_CONSUMER_STREAM_BYTES_MAX + SL_CONSUMER_GROUP_BYTES_MAX + 32
-};
-
 /* Times of options are below 50 days. */
 /* Less than a millisecond is one: none has a meaning of its own. */
 static uint32_t in_ms(uint64_t time_ns)
@@ -145,29 +141,20 @@ static sl_err make_source(const sl_work_maker *maker, sl_loop *loop, const sl_lo
 
 /* --- the ack file --- */
 
-/* What the entries are about, without user and password: these may change. No number of tries turns a file of another version into
- * one of ours, so that is a matter of the configuration. */
+/* No number of tries turns a file of another version into one of ours, so that is a matter of the configuration. */
 static sl_err make_acks(const sl_work_plan *plan, sl_text *problem, sl_ack_file **ret_acks)
 {
-    sl_client_address address;
-    char buffer[ACK_SOURCE_BYTES];
+    char buffer[SL_SOURCE_SHOWN_BYTES_MAX + 1];
     sl_text source;
     sl_err err;
 
     if (plan->ack_file == NULL)
         return SL_OK;
-    err = sl_client_address_parse(sl_str_from(plan->source.server), problem, &address);
-    if (err == SL_OK) {
-        sl_text_init(&source, buffer, sizeof buffer);
-        sl_client_address_show(&address, &source);
-        sl_text_add_char(&source, '/');
-        sl_text_add(&source, plan->source.stream);
-        sl_text_add_char(&source, '/');
-        sl_text_add(&source, plan->source.group);
+    sl_text_init(&source, buffer, sizeof buffer);
+    err = sl_source_address_show(&plan->source, problem, &source);
+    if (err == SL_OK)
         err = sl_ack_file_open(plan->ack_file, sl_text_str(&source), sl_str_from(plan->consumer_name),
                                problem, ret_acks);
-    }
-    explicit_bzero(&address, sizeof address);
     return err == SL_ERR_VERSION ? SL_ERR_INVALID : err;
 }
 

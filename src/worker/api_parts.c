@@ -13,11 +13,6 @@
 
 #define MS_NS UINT64_C(1000000)
 
-enum {
-    SOURCE_TEXT_BYTES =
-        SL_CLIENT_ADDRESS_BYTES_MAX + SL_CONSUMER_STREAM_BYTES_MAX + SL_CONSUMER_GROUP_BYTES_MAX + 3
-};
-
 static uint32_t or_default(uint32_t value, uint32_t usual)
 {
     return value == 0 ? usual : value;
@@ -202,27 +197,19 @@ sl_err worker_options_take(sl_worker *worker, const sl_worker_options *options, 
 
 /* --- parts --- */
 
-/* The server without its password, the stream and the group: what the acks in the file are about. */
 static sl_err open_acks(const sl_worker *worker, const sl_source_address *address, sl_text *problem,
                         sl_ack_file **ret_acks)
 {
-    char buffer[SOURCE_TEXT_BYTES];
-    sl_client_address server;
+    char buffer[SL_SOURCE_SHOWN_BYTES_MAX + 1];
     sl_text source;
     sl_err err;
 
     if (worker->options.ack_file == NULL)
         return SL_OK;
-    err = sl_client_address_parse(sl_str_from(address->server), problem, &server);
+    sl_text_init(&source, buffer, sizeof buffer);
+    err = sl_source_address_show(address, problem, &source);
     if (err != SL_OK)
         return err;
-    sl_text_init(&source, buffer, sizeof buffer);
-    sl_client_address_show(&server, &source);
-    explicit_bzero(&server, sizeof server);
-    sl_text_add_char(&source, '/');
-    sl_text_add(&source, address->stream);
-    sl_text_add_char(&source, '/');
-    sl_text_add(&source, address->group);
     return sl_ack_file_open(worker->options.ack_file, sl_text_str(&source), sl_str_from(worker->options.name),
                             problem, ret_acks);
 }

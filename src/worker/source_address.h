@@ -37,4 +37,13 @@ typedef struct sl_source_address {
  *   SL_ERR_TOO_LARGE  a part of it is longer than its limit */
 sl_err sl_source_address_parse(sl_str text, sl_text *problem, sl_source_address *ret_address);
 
+enum {
+    SL_SOURCE_SHOWN_BYTES_MAX = /* brackets, a colon, a port and two slashes */
+        SL_HOST_BYTES_MAX + 10 + SL_CONSUMER_STREAM_BYTES_MAX + SL_CONSUMER_GROUP_BYTES_MAX
+};
+
+/* "127.0.0.1:2113/orders/billing": a CONSUMER without user and password, which may change. Ack files say with this text what they are
+ * about, so it stays what it is: else finished work in the files of an older version would be that of another source. Errors as above. */
+sl_err sl_source_address_show(const sl_source_address *address, sl_text *problem, sl_text *text);
+
 #endif

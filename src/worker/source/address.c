@@ -168,3 +168,19 @@ sl_err sl_source_address_parse(sl_str text, sl_text *problem, sl_source_address 
     explicit_bzero(&address, sizeof address);
     return err;
 }
+
+sl_err sl_source_address_show(const sl_source_address *address, sl_text *problem, sl_text *text)
+{
+    sl_client_address server;
+    const sl_err err = sl_client_address_parse(sl_str_from(address->server), problem, &server);
+
+    if (err == SL_OK) {
+        sl_client_address_show(&server, text);
+        sl_text_add_char(text, '/');
+        sl_text_add(text, address->stream);
+        sl_text_add_char(text, '/');
+        sl_text_add(text, address->group);
+    }
+    explicit_bzero(&server, sizeof server);
+    return err;
+}

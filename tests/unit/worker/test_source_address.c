@@ -43,6 +43,50 @@ TEST(an_address_of_a_source_is_a_server_a_stream_and_a_group)
     }
 }
 
+/* These are in ack files that exist. */
+TEST(a_source_is_shown_without_user_and_options_and_always_alike)
+{
+    static const struct {
+        const char *text, *shown;
+    } rows[] = {
+        { "sluice://127.0.0.1:2113/orders/g", "127.0.0.1:2113/orders/g" },
+        { "sluice://u:p%2F@h:1/a%2Fb/c%3Fd?tls=true", "h:1/a/b/c?d" },
+        { "kdb://h/$all/my%20group", "h:2113/$all/my group" },
+        { "esdb://[::1]:65535/s/g?tls=false", "[::1]:65535/s/g" },
+    };
+
+    for (size_t i = 0; i < SL_COUNT_OF(rows); i++) {
+        char buffer[SL_SOURCE_SHOWN_BYTES_MAX + 1];
+        sl_text shown, said;
+
+        EXPECT_OK(parse(rows[i].text));
+        sl_text_init(&shown, buffer, sizeof buffer);
+        sl_text_init(&said, problem, sizeof problem);
+        EXPECT_OK(sl_source_address_show(&parsed, &said, &shown));
+        EXPECT_STR(buffer, rows[i].shown);
+    }
+}
+
+TEST(the_longest_source_is_shown_whole)
+{
+    sl_source_address longest = { .kind = SL_SOURCE_KIND_CONSUMER };
+    char buffer[SL_SOURCE_SHOWN_BYTES_MAX + 1];
+    sl_text shown, said, server;
+
+    sl_text_init(&server, longest.server, sizeof longest.server);
+    sl_text_add(&server, "sluice://[");
+    while (server.bytes < strlen("sluice://[") + SL_HOST_BYTES_MAX)
+        sl_text_add(&server, ":");
+    sl_text_add(&server, "]:65535");
+    memset(longest.stream, 's', SL_CONSUMER_STREAM_BYTES_MAX);
+    memset(longest.group, 'g', SL_CONSUMER_GROUP_BYTES_MAX);
+    sl_text_init(&shown, buffer, sizeof buffer);
+    sl_text_init(&said, problem, sizeof problem);
+    EXPECT_OK(sl_source_address_show(&longest, &said, &shown));
+    EXPECT(!shown.cut);
+    EXPECT_EQ(shown.bytes, SL_SOURCE_SHOWN_BYTES_MAX);
+}
+
 TEST(other_kinds_of_sources_are_told_by_their_first_word)
 {
     EXPECT_OK(parse("schedule:every 5m"));
