@@ -49,6 +49,11 @@ bool sl_str_starts_with(sl_str text, sl_str prefix)
     return text.bytes >= prefix.bytes && sl_str_equal((sl_str){ text.data, prefix.bytes }, prefix);
 }
 
+bool sl_str_ends_with(sl_str text, sl_str suffix)
+{
+    return text.bytes >= suffix.bytes && sl_str_equal(sl_str_skip(text, text.bytes - suffix.bytes), suffix);
+}
+
 int sl_str_compare(sl_str a, sl_str b)
 {
     const size_t shared = a.bytes < b.bytes ? a.bytes : b.bytes;

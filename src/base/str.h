@@ -34,6 +34,7 @@ static inline sl_str sl_str_from(const char *text)
 
 bool sl_str_equal(sl_str a, sl_str b);
 bool sl_str_starts_with(sl_str text, sl_str prefix);
+bool sl_str_ends_with(sl_str text, sl_str suffix);
 
 /* Below, at or above 0, by bytes as unsigned numbers; a text comes after its own beginnings. */
 int sl_str_compare(sl_str a, sl_str b);

@@ -96,14 +96,6 @@ static void fail_line(pouring *p, uint64_t line, const char *reason)
     sl_text_add(&text, reason);
 }
 
-static bool is_detail(const sl_wire_status *error, const char *name)
-{
-    const sl_str type = error->detail_type;
-    const size_t bytes = strlen(name);
-
-    return type.bytes >= bytes && memcmp(type.data + type.bytes - bytes, name, bytes) == 0;
-}
-
 static void explain_revision(pouring *p, const sl_wire_status *error, sl_text *text)
 {
     sl_wire_revision current = { 0 };
@@ -118,6 +110,7 @@ static void explain_revision(pouring *p, const sl_wire_status *error, sl_text *t
 static void fail_batch(pouring *p, const sl_wire_status *error)
 {
     const bool is_busy = error->code == 0;
+    const sl_str detail = error->detail_type;
     sl_session_failure failure = { .kind = SL_CALL_FINISHED,
                                    .status = is_busy ? SL_STATUS_UNAVAILABLE : (sl_status)error->code,
                                    .message = error->message };
@@ -125,15 +118,15 @@ static void fail_batch(pouring *p, const sl_wire_status *error)
     if (p->has_failed)
         return;
     sl_text text = begin_failure(p);
-    if (is_detail(error, ".BadRequest"))
+    if (sl_str_ends_with(detail, SL_STR(".BadRequest")))
         (void)sl_detail_bad_request_decode(error->detail_value, &p->session->arena, &failure.message, NULL);
-    if (is_detail(error, ".WrongExpectedVersion"))
+    if (sl_str_ends_with(detail, SL_STR(".WrongExpectedVersion")))
         explain_revision(p, error, &text);
-    else if (is_detail(error, ".StreamDeleted"))
+    else if (sl_str_ends_with(detail, SL_STR(".StreamDeleted")))
         sl_text_add(&text, "the stream was deleted for ever: it has a tombstone");
-    else if (is_detail(error, ".MaximumAppendEventSizeExceeded"))
+    else if (sl_str_ends_with(detail, SL_STR(".MaximumAppendEventSizeExceeded")))
         sl_text_add(&text, "a line is larger than the server allows for an event");
-    else if (is_detail(error, ".MaximumAppendSizeExceeded"))
+    else if (sl_str_ends_with(detail, SL_STR(".MaximumAppendSizeExceeded")))
         sl_text_add(&text, "a batch of lines is larger than the server allows for an append");
     else
         sl_session_explain(p->session, &failure, &text);
@@ -342,7 +335,7 @@ static void advance(pouring *p)
 
 static void note_refused(pouring *p, const batch *b, const sl_wire_status *error)
 {
-    if (is_detail(error, ".Timeout"))
+    if (sl_str_ends_with(error->detail_type, SL_STR(".Timeout")))
         p->unknown_events += b->event_count;
     fail_batch(p, error);
 }

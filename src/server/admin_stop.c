@@ -11,8 +11,6 @@
 
 #include <cjson/cJSON.h>
 
-#include <string.h>
-
 #define MS_NS UINT64_C(1000000)
 
 enum {
@@ -284,13 +282,6 @@ static const char *read_how(sl_admin_job *job, const sl_pages_question *question
     return complaint;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    const size_t bytes = strlen(text), end_bytes = strlen(end);
-
-    return bytes >= end_bytes && strcmp(text + bytes - end_bytes, end) == 0;
-}
-
 static sl_admin_job *job_new(sl_server *server, const sl_pages_question *question, sl_pages_answer *answer)
 {
     sl_admin_job *const job = sl_alloc_take(server->alloc, sizeof *job);
@@ -300,7 +291,7 @@ static sl_admin_job *job_new(sl_server *server, const sl_pages_question *questio
     *job = (sl_admin_job){ .server = server,
                            .host = server->host,
                            .answer = answer,
-                           .is_resume = ends_with(question->path, "/resume") };
+                           .is_resume = sl_str_ends_with(sl_str_from(question->path), SL_STR("/resume")) };
     sl_arena_init(&job->arena, server->alloc, (sl_arena_sizes){ ARENA_CHUNK_BYTES, ARENA_BYTES_MAX });
     if (server->admin_jobs.next == NULL)
         sl_list_init(&server->admin_jobs);

@@ -109,8 +109,7 @@ static bool is_binary(sl_str key)
 {
     const sl_str suffix = SL_STR("-bin");
 
-    return key.bytes > suffix.bytes &&
-           memcmp(key.data + key.bytes - suffix.bytes, suffix.data, suffix.bytes) == 0;
+    return key.bytes > suffix.bytes && sl_str_ends_with(key, suffix);
 }
 
 sl_err sl_metadata_list_add_received(sl_metadata_list *list, sl_str key, sl_str value)

@@ -13,16 +13,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static bool ends_with(sl_str text, sl_str end)
-{
-    return text.bytes >= end.bytes && memcmp(text.data + text.bytes - end.bytes, end.data, end.bytes) == 0;
-}
-
 /* Of groups on $all: a group would otherwise be given what it writes itself, for ever. */
 bool sl_all_hides(sl_str stream)
 {
     if (sl_str_starts_with(stream, SL_STR("$persistentsubscription-$all::")))
-        return ends_with(stream, SL_STR("-checkpoint")) || ends_with(stream, SL_STR("-parked"));
+        return sl_str_ends_with(stream, SL_STR("-checkpoint")) || sl_str_ends_with(stream, SL_STR("-parked"));
     return sl_str_equal(stream, SL_STR("$epoch-information"));
 }
 

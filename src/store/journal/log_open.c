@@ -260,13 +260,6 @@ typedef struct strangers {
     char first[NAME_MAX + 1]; /* a name that no journal uses; empty: none */
 } strangers;
 
-static bool ends_with(const char *name, const char *end)
-{
-    const size_t bytes = strlen(name), end_bytes = strlen(end);
-
-    return bytes >= end_bytes && strcmp(name + bytes - end_bytes, end) == 0;
-}
-
 static void look_at_name(void *ctx, const char *name)
 {
     static const char *const own_ends[] = { ".seg", ".idx", ".roll", ".tmp" };
@@ -274,9 +267,9 @@ static void look_at_name(void *ctx, const char *name)
     bool is_own =
         strcmp(name, "lock") == 0 || strcmp(name, "lost+found") == 0; /* the latter: a disk of its own */
 
-    s->has_segment = s->has_segment || ends_with(name, ".seg");
+    s->has_segment = s->has_segment || sl_str_ends_with(sl_str_from(name), SL_STR(".seg"));
     for (size_t i = 0; i < SL_COUNT_OF(own_ends); i++)
-        is_own = is_own || ends_with(name, own_ends[i]);
+        is_own = is_own || sl_str_ends_with(sl_str_from(name), sl_str_from(own_ends[i]));
     if (!is_own && s->first[0] == '\0')
         snprintf(s->first, sizeof s->first, "%s", name);
 }

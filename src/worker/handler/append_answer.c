@@ -38,28 +38,21 @@ sl_result sl_append_judge(sl_status status)
     return later;
 }
 
-static bool is_detail(const sl_wire_status *error, const char *name)
-{
-    const sl_str type = error->detail_type;
-    const size_t bytes = strlen(name);
-
-    return type.bytes >= bytes && memcmp(type.data + type.bytes - bytes, name, bytes) == 0;
-}
-
 static void add_sentence(const sl_wire_status *error, sl_text *reason)
 {
     SL_CLEANUP(sl_arena_done) sl_arena arena;
+    const sl_str detail = error->detail_type;
     sl_str sentence = error->message;
 
     sl_arena_init(&arena, &sl_alloc_default, (sl_arena_sizes){ DETAIL_CHUNK_BYTES, DETAIL_BYTES_MAX });
-    if (is_detail(error, ".BadRequest"))
+    if (sl_str_ends_with(detail, SL_STR(".BadRequest")))
         (void)sl_detail_bad_request_decode(error->detail_value, &arena, &sentence, NULL);
-    else if (is_detail(error, ".StreamDeleted"))
+    else if (sl_str_ends_with(detail, SL_STR(".StreamDeleted")))
         sentence = SL_STR("it was deleted for ever");
-    else if (is_detail(error, ".AccessDenied"))
+    else if (sl_str_ends_with(detail, SL_STR(".AccessDenied")))
         sentence = SL_STR("this user may not append to it");
-    else if (is_detail(error, ".MaximumAppendEventSizeExceeded") ||
-             is_detail(error, ".MaximumAppendSizeExceeded"))
+    else if (sl_str_ends_with(detail, SL_STR(".MaximumAppendEventSizeExceeded")) ||
+             sl_str_ends_with(detail, SL_STR(".MaximumAppendSizeExceeded")))
         sentence = SL_STR("the event is larger than the server allows");
     if (sentence.bytes == 0)
         sentence = sl_str_from(sl_status_text((sl_status)error->code));

@@ -147,8 +147,7 @@ static bool is_json(sl_str content_type)
     const sl_str type = { content_type.data, sl_str_find(content_type, ';') };
 
     return sl_str_equal(sl_str_trim(type), json) ||
-           (type.bytes > plus_json.bytes &&
-            sl_str_equal((sl_str){ type.data + type.bytes - plus_json.bytes, plus_json.bytes }, plus_json));
+           (type.bytes > plus_json.bytes && sl_str_ends_with(type, plus_json));
 }
 
 static void put_named_text(sl_buf *out, sl_str name, sl_str text)

@@ -49,6 +49,28 @@ TEST(slices_compare_by_bytes_and_length)
     }
 }
 
+TEST(a_text_ends_with_what_stands_last)
+{
+    static const struct {
+        sl_str text, end;
+        bool is_so;
+    } rows[] = {
+        { SL_STR_INIT(""), SL_STR_INIT(""), true },
+        { { NULL, 0 }, { NULL, 0 }, true },
+        { { NULL, 0 }, SL_STR_INIT("a"), false },
+        { SL_STR_INIT("a"), { NULL, 0 }, true },
+        { SL_STR_INIT("a.seg"), SL_STR_INIT(".seg"), true },
+        { SL_STR_INIT(".seg"), SL_STR_INIT(".seg"), true },
+        { SL_STR_INIT("seg"), SL_STR_INIT(".seg"), false },
+        { SL_STR_INIT("a.seg.tmp"), SL_STR_INIT(".seg"), false },
+        { SL_STR_INIT("a.seg\0"), SL_STR_INIT(".seg"), false },
+        { SL_STR_INIT("a\0b"), SL_STR_INIT("\0b"), true },
+    };
+
+    for (size_t i = 0; i < SL_COUNT_OF(rows); i++)
+        EXPECT_ROW(sl_str_ends_with(rows[i].text, rows[i].end) == rows[i].is_so, i);
+}
+
 TEST(two_hexadecimal_digits_are_a_byte_and_nothing_else_is)
 {
     static const struct {
