@@ -90,34 +90,9 @@ sl_err sl_buf_append(sl_buf *buf, const void *data, size_t bytes)
     return SL_OK;
 }
 
-/* Byte by byte from the low end: the same on every machine, and one store where the machine is little-endian. */
-static sl_err append_le(sl_buf *buf, uint64_t value, size_t bytes)
-{
-    uint8_t le[8];
-
-    for (size_t i = 0; i < sizeof le; i++)
-        le[i] = (uint8_t)(value >> (8 * i));
-    return sl_buf_append(buf, le, bytes);
-}
-
 sl_err sl_buf_append_u8(sl_buf *buf, uint8_t value)
 {
-    return append_le(buf, value, 1);
-}
-
-sl_err sl_buf_append_u16le(sl_buf *buf, uint16_t value)
-{
-    return append_le(buf, value, 2);
-}
-
-sl_err sl_buf_append_u32le(sl_buf *buf, uint32_t value)
-{
-    return append_le(buf, value, 4);
-}
-
-sl_err sl_buf_append_u64le(sl_buf *buf, uint64_t value)
-{
-    return append_le(buf, value, 8);
+    return sl_buf_append(buf, &value, 1);
 }
 
 void sl_buf_consume(sl_buf *buf, size_t bytes)

@@ -44,12 +44,9 @@ static inline uint8_t *sl_buf_data(const sl_buf *buf)
  *   SL_ERR_NOMEM */
 sl_err sl_buf_reserve(sl_buf *buf, size_t bytes);
 
-/* All of it or nothing; numbers are little-endian. Codes as sl_buf_reserve(). data must not be in the buffer. */
+/* All of it or nothing. Codes as sl_buf_reserve(). data must not be in the buffer. */
 sl_err sl_buf_append(sl_buf *buf, const void *data, size_t bytes);
 sl_err sl_buf_append_u8(sl_buf *buf, uint8_t value);
-sl_err sl_buf_append_u16le(sl_buf *buf, uint16_t value);
-sl_err sl_buf_append_u32le(sl_buf *buf, uint32_t value);
-sl_err sl_buf_append_u64le(sl_buf *buf, uint64_t value);
 
 /* For writing in place: reserve, write behind the content at sl_buf_tail(), then say how many bytes were
  * written, at most as many as were reserved. */

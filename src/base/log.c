@@ -255,14 +255,3 @@ void sl_log_write(const sl_logger *log, sl_log_level level, const char *message,
     add_end(&l);
     log->sink(log->sink_ctx, l.text.data, l.text.bytes);
 }
-
-sl_err sl_log_level_parse(sl_str name, sl_log_level *ret_level)
-{
-    for (unsigned i = 0; i < SL_LOG_LEVEL_COUNT_; i++) {
-        if (sl_str_equal(name, levels[i].name)) {
-            *ret_level = (sl_log_level)i;
-            return SL_OK;
-        }
-    }
-    return SL_ERR_INVALID;
-}

@@ -120,7 +120,4 @@ static inline bool sl_log_wants(const sl_logger *log, sl_log_level level)
 /* What the macro calls. fields: up to the first of kind SL_LOG_KIND_END. */
 void sl_log_write(const sl_logger *log, sl_log_level level, const char *message, const sl_log_field *fields);
 
-/* "debug", "info", "warn", "error". SL_OK or SL_ERR_INVALID. */
-sl_err sl_log_level_parse(sl_str name, sl_log_level *ret_level);
-
 #endif

@@ -235,16 +235,6 @@ void sl_breaker_drain_end(sl_breaker *breaker)
     sl_breaker_check(breaker);
 }
 
-uint64_t sl_breaker_wake_at(const sl_breaker *breaker, uint64_t now_ns)
-{
-    sl_breaker_check(breaker);
-    if (is_draining(breaker))
-        return now_ns < breaker->drain_until_ns ? breaker->drain_until_ns : UINT64_MAX;
-    if (now_ns < breaker->open_until_ns)
-        return breaker->open_until_ns;
-    return now_ns < breaker->probe_until_ns ? breaker->probe_until_ns : UINT64_MAX;
-}
-
 const char *sl_breaker_state_name(sl_breaker_state state)
 {
     static const char *const names[] = { "closed", "open", "half-open" };

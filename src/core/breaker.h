@@ -114,9 +114,6 @@ void sl_breaker_drain_end(sl_breaker *breaker);
 
 sl_breaker_state sl_breaker_state_at(const sl_breaker *breaker, uint64_t now_ns);
 
-/* When the answer of sl_breaker_ask() may change by time alone; UINT64_MAX when it cannot. */
-uint64_t sl_breaker_wake_at(const sl_breaker *breaker, uint64_t now_ns);
-
 /* "closed", "open", "half-open". */
 const char *sl_breaker_state_name(sl_breaker_state state);
 

@@ -123,21 +123,6 @@ TEST(a_log_call_is_one_statement)
     EXPECT_EQ(got.count, 1);
 }
 
-TEST(level_names_are_read)
-{
-    static const char *const names[] = { "debug", "info", "warn", "error" };
-    sl_log_level level = SL_LOG_LEVEL_COUNT_;
-
-    EXPECT_ERR(sl_log_level_parse(SL_STR("INFO"), &level), SL_ERR_INVALID);
-    EXPECT_ERR(sl_log_level_parse(SL_STR(""), &level), SL_ERR_INVALID);
-    EXPECT_ERR(sl_log_level_parse(SL_STR("warning"), &level), SL_ERR_INVALID);
-    EXPECT_EQ(level, SL_LOG_LEVEL_COUNT_);
-    for (unsigned i = 0; i < SL_COUNT_OF(names); i++) {
-        EXPECT_OK(sl_log_level_parse(sl_str_from(names[i]), &level));
-        EXPECT_EQ(level, i);
-    }
-}
-
 /* Values and how they stand in text (with quotes where they need them) and in JSON (always with quotes). */
 static const struct {
     sl_str value;
