@@ -18,8 +18,7 @@
 #define MILLISECOND_NS            UINT64_C(1000000)
 #define APPEND_CONNECT_TIMEOUT_NS (UINT64_C(10) * 1000 * MILLISECOND_NS)
 
-/* Times of options are below 50 days. */
-/* Less than a millisecond is one: none has a meaning of its own. */
+/* Times of options are below 50 days, so they fit. Less than a millisecond is one: none has a meaning of its own. */
 static uint32_t in_ms(uint64_t time_ns)
 {
     return (uint32_t)((time_ns + MILLISECOND_NS - 1) / MILLISECOND_NS);

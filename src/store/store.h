@@ -32,8 +32,10 @@ enum {
     SL_EVENT_BYTES_MAX = 16 * 1024 * 1024, /* data + metadata, as KurrentDB's MaxAppendEventSize */
     SL_BATCH_BYTES_MAX = 32 * 1024 * 1024, /* all of one batch: half a segment, so that one always fits */
     SL_BATCH_OPS_MAX = 4096,
-    SL_OP_RECORDS_MAX = 64,            /* of a group; more of them cost hardly less for each */
-    SL_RECORD_HEAD_BYTES = 128,        /* what each event and each op counts for beside its texts and data */
+    SL_OP_RECORDS_MAX = 64, /* of a group; more of them cost hardly less for each */
+    /* What each op counts for beside its texts and data. An append counts it for each of its events as well, one with records of a group
+     * for each of these instead. */
+    SL_RECORD_HEAD_BYTES = 128,
     SL_METADATA_BYTES_MAX = 64 * 1024, /* data of an event in a $$ stream: it is parsed as JSON, in memory */
     SL_GROUP_DEFINITION_BYTES_MAX = 64 * 1024,
     SL_LOOKUP_BYTES_MAX = 64 * 1024 * 1024,  /* of older events that are read to decide about one batch */

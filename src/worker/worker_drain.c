@@ -29,7 +29,8 @@ void work_tell_limits(const sl_work *work)
 
     if (work->source->class->cancels_work || (timeout_ns > 0 && timeout_ns <= settle_ns))
         return;
-    sl_log(&work->log, SL_LOG_INFO, "work may take longer than it has in a drain; --explain says what to do",
+    sl_log(&work->log, SL_LOG_INFO,
+           "work may take longer than it has in a drain; a shorter timeout or a longer grace helps",
            SL_LOG_STR("worker", work->name), SL_LOG_DURATION("timeout", timeout_ns),
            SL_LOG_DURATION("settle", settle_ns));
 }

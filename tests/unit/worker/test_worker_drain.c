@@ -242,7 +242,10 @@ static bool is_told_at_start(uint64_t timeout_ms, bool cancels_work)
     rig.settings.timeout_ns = timeout_ms * MS_NS;
     EXPECT_OK(sl_budget_make(&(sl_budget_wish){ .grace_ns = 30 * 1000 * MS_NS }, &rig.settings.budget));
     work_rig_start(&rig);
-    is_told = strstr(rig.log_text, "work may take longer than it has in a drain") != NULL;
+    is_told =
+        strstr(rig.log_text,
+               "work may take longer than it has in a drain; a shorter timeout or a longer grace helps") !=
+        NULL;
     work_rig_done(&rig);
     return is_told;
 }
