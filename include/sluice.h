@@ -537,7 +537,7 @@ typedef struct sl_worker_options { /* 0 and NULL are the defaults; everything is
     uint32_t grace_ms;   /* what the orchestrator gives between its signal and SIGKILL */
     uint32_t timeout_ms; /* of one message: aborted then, and failed; default: none */
     uint32_t
-        hold_max_ms; /* a lease is renewed for so long, and no longer: what waits then goes back, what has run for so long is aborted, and has failed */
+        hold_max_ms; /* a lease is renewed for so long while its message waits, and for so long again while it is worked on: what waits then goes back, what runs then is aborted, and has failed */
     uint32_t
         heartbeat_ms; /* work that gives no sl_ctx_progress() for so long is taken for dead: its lease is not renewed. Without leases: aborted after twice as long */
     int finish_unstarted; /* in a drain, messages that are here and were not begun are finished instead of handed back */

@@ -556,7 +556,7 @@ const sl_option sl_options[SL_OPT_COUNT_] = {
     },
     [SL_OPT_HOLD_MAX] = {
         OF_WORKER("hold-max", "SLUICE_HOLD_MAX"), TIME(SECOND_NS, 24 * HOUR_NS, "10m"),
-        .help = "no message is held for longer, however long its work takes",
+        .help = "so long a message may wait here, and so long again its work may take",
     },
     [SL_OPT_HEARTBEAT] = {
         OF_WORKER("heartbeat", "SLUICE_HEARTBEAT"), TIME(0, 24 * HOUR_NS, "0"),

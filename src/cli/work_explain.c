@@ -147,10 +147,13 @@ static void print_limits(FILE *out, const sl_work_plan *plan)
                  s->slots, plan->window);
     print_fact(out, "slots", text);
     if (s->timeout_ns == 0)
-        snprintf(text, sizeof text, "none for one message; it is held for at most %s",
-                 sl_duration_in_words(s->hold_max_ns).text);
+        snprintf(
+            text, sizeof text,
+            "none for one message, but its work is ended after %s; where it has a lease it waits no longer",
+            sl_duration_in_words(s->hold_max_ns).text);
     else
-        snprintf(text, sizeof text, "%s for one message; it is held for at most %s",
+        snprintf(text, sizeof text,
+                 "%s for one message; where it has a lease it waits for at most %s before that",
                  sl_duration_in_words(s->timeout_ns).text, sl_duration_in_words(s->hold_max_ns).text);
     print_fact(out, "timeout", text);
 }

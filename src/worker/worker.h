@@ -44,8 +44,8 @@ typedef struct sl_work_settings {
     sl_retry_policy retry; /* of FAILED; the pause of RETRY too, whose attempts are not limited */
     sl_destination_rules destination;
     uint64_t timeout_ns; /* of one job: aborted then, killed after the budget's abort part, FAILED. 0: none */
-    /* No lease is renewed for longer than this since the job came, and running work is ended then (B8); without a lease: since it began.
-     * Not 0. */
+    /* No lease is renewed for longer than this while its job waits, and again for no longer than this while it runs: what waits goes back
+     * then, what runs is ended (B8). Without a lease only what runs is looked at. Not 0. */
     uint64_t hold_max_ns;
     /* A handler that gives no sign for so long is wedged: reported, its lease not renewed; without a lease: ended after twice as long.
      * 0: only being alive counts. */

@@ -1,9 +1,9 @@
 /* worker/worker_lease.c — time: leases that are renewed, limits that are kept, handlers that hang (B8).
  *
  * A lease is renewed for what waits and for what runs, every third of its length, as long as there is a reason to: the handler
- * lives, shows itself where a heartbeat is asked for, and the job has not been here for longer than hold_max. Whoever stops renewing
- * gives the message to others when the lease ends, so a short lease is safe for slow work, and a hung handler cannot keep
- * a message for ever. It is ended then.
+ * lives, shows itself where a heartbeat is asked for, and the job has neither waited nor run for longer than hold_max, which the wait
+ * and the work have each: a message may be here for twice as long. Whoever stops renewing gives the message to others when the lease
+ * ends, so a short lease is safe for slow work, and a hung handler cannot keep a message for ever. It is ended then.
  *
  * A source without leases (KurrentDB, a schedule) has nothing that could end by itself, so what runs is looked at all the same: a handler
  * that is stopped or silent is reported, silence for twice the heartbeat ends it (a lease of that length, renewed at the last sign of
