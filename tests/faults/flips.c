@@ -135,6 +135,44 @@ static void damage_segment(world *w, const char *name)
     world_work(w, 10);
 }
 
+/* All that stands in it, to be freed; NULL: there is no such file. */
+static uint8_t *copy_file(world *w, const char *name, uint64_t *ret_bytes)
+{
+    const uint8_t *const content = sl_faulty_content(w->disk, name, ret_bytes);
+    uint8_t *const copy = content == NULL ? NULL : malloc(*ret_bytes + 1);
+
+    if (content != NULL) {
+        CHECK(copy != NULL, "no memory");
+        memcpy(copy, content, *ret_bytes);
+    }
+    return copy;
+}
+
+static bool is_unchanged(world *w, const char *name, const uint8_t *before, uint64_t before_bytes)
+{
+    uint64_t bytes = 0;
+    const uint8_t *const content = sl_faulty_content(w->disk, name, &bytes);
+
+    return before != NULL && content != NULL && bytes == before_bytes && memcmp(content, before, bytes) == 0;
+}
+
+/* What is read later than at the start is told, as for segments. What was not read yet may be told of by any later reader, and which
+ * place that is depends on threads: so the damage goes before everything has to be right, and what was made anew stays. */
+static void open_with_damaged_cache(world *w, const char *name)
+{
+    uint64_t bytes = 0;
+    uint8_t *const damaged = copy_file(w, name, &bytes);
+
+    if (world_open_damaged(w) != SL_OK) {
+        check_named(w, name);
+        remove_file(w, name);
+        totals.told_caches++;
+    } else if (is_unchanged(w, name, damaged, bytes)) {
+        remove_file(w, name);
+    }
+    free(damaged);
+}
+
 static void damage_cache(world *w, const char *name)
 {
     const uint64_t what = dice_pick(&w->timing, 10);
@@ -146,11 +184,7 @@ static void damage_cache(world *w, const char *name)
         cut_short(w, name);
     else
         sl_faulty_flip(w->disk, name, choose_offset(w, name), (unsigned)dice_pick(&w->timing, 8));
-    if (world_open_damaged(w) != SL_OK) { /* what is read later than at the start is told, as for segments */
-        check_named(w, name);
-        remove_file(w, name);
-        totals.told_caches++;
-    }
+    open_with_damaged_cache(w, name);
     world_open(w);
     judge_all(w, JUDGE_STRICT);
     world_work(w, 30);
