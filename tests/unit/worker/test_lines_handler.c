@@ -135,15 +135,6 @@ TEST(lines_output_before_any_message_ends_the_process_and_the_message_waits_for_
     handler_rig_stop(&rig);
 }
 
-TEST(lines_what_a_process_says_between_messages_has_no_id)
-{
-    handler_rig_lines(&rig, EACH_LINE("echo busy >&2; sleep 0.2; " ACK "; sleep 0.2; echo idle >&2"), 1);
-    EXPECT_EQ(run_one("{}").kind, SL_RESULT_DONE);
-    EXPECT(handler_rig_has_said(&rig, "handler says line=busy line_cut=false id=ab000000-"));
-    handler_rig_until_said(&rig, "handler says line=idle line_cut=false pid=");
-    handler_rig_stop(&rig);
-}
-
 TEST(lines_a_process_whose_child_is_frozen_is_not_alive_B8)
 {
     size_t number;
@@ -246,6 +237,23 @@ static void stop_with_gate(const gate *made)
     handler_rig_stop(&rig);
     close(made->fd);
     EXPECT_EQ(unlink(made->path), 0);
+}
+
+#define AWAIT "head -n 1 $gate >/dev/null"
+
+TEST(lines_what_a_process_says_between_messages_has_no_id)
+{
+    size_t number;
+    gate next;
+
+    start_with_gate(&next, EACH_LINE("echo busy >&2; " AWAIT "; " ACK "; " AWAIT "; echo idle >&2"));
+    number = handler_rig_run(&rig, "{}");
+    handler_rig_until_said(&rig, "handler says line=busy line_cut=false id=ab000000-");
+    open_gate(&next);
+    EXPECT_EQ(handler_rig_result_of(&rig, number)->kind, SL_RESULT_DONE);
+    open_gate(&next);
+    handler_rig_until_said(&rig, "handler says line=idle line_cut=false pid=");
+    stop_with_gate(&next);
 }
 
 #define ANSWER_PID    "printf '{\"id\":\"%s\",\"result\":\"park\",\"reason\":\"%s\"}\\n' $id $$"
